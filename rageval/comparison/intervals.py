@@ -392,8 +392,7 @@ def slope_over_turns(score: Score, turns: Mapping[str, str], settings: Settings 
 
 def joint_intervals(scores: Sequence[Score], settings: Settings | None) -> list[tuple[float, float]]:
     """Return the interval of each system's value that all queries have together."""
-    sample = JointSample(scores) if settings is None else JointSample.of_settings(settings, scores)
-    return list(map(sample.interval, range(len(scores))))
+    return list(map(JointSample.of_settings(settings, scores).interval, range(len(scores))))
 
 
 def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:

@@ -367,7 +367,7 @@ def _joint_ruling(
     # Resamples of few units are too much alike.
     if gap.units < FEWEST_CLUSTERS:
         lacking = {"number": gap.units, "needed": FEWEST_CLUSTERS}
-        is_clustered = settings.clusters is not None
+        is_clustered = settings.units is not None
         return ReasonedRuling(
             Ruling.UNDECIDED,
             (Remark("few_clusters", facts=lacking) if is_clustered else Remark("few_independent_questions"),),

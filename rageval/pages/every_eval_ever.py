@@ -191,14 +191,14 @@ def record_files(evaluation: Evaluation, results: Mapping[str, Sequence[MeasureR
     names = file_names(results)
     files = {}
     for run, of_run in results.items():
-        developer, model = _developer_and_model(run)
+        place = "/".join(file_names([part])[part] for part in _model_id(run).split("/", 1))
         about = f"{board}/{names[run]}/{now}"
         samples = "".join(f"{line}\n" for line in _sample_lines(evaluation, about, run, of_run)).encode()
         record = _record(evaluation, about, run, of_run, now)
         # The format asks for a random one; this one is the same for the same evaluation.
         lasting = (json.dumps(record).encode() + samples).replace(now.encode(), b"")
         digest = hashlib.sha256(lasting).digest()
-        name = f"data/{board}/{developer}/{model}/{uuid.UUID(bytes=digest[:16], version=4)}"
+        name = f"data/{board}/{place}/{uuid.UUID(bytes=digest[:16], version=4)}"
         if samples:
             files[f"{name}_samples.jsonl"] = samples
             record["detailed_evaluation_results"] = {
@@ -220,19 +220,12 @@ def write_records(folder: Path, files: Mapping[str, bytes]) -> None:
             stream.write(content)
 
 
-def _developer_and_model(run: str) -> tuple[str, str]:
-    """Return the folders of a system: a name with a slash says who made it.
-
-    >>> _developer_and_model("meta-llama/Llama-3.1-8B"), _developer_and_model("bm25")
-    (('meta-llama', 'Llama-3.1-8B'), ('unknown', 'bm25'))
-    """
-    developer, slash, model = run.partition("/")
-    names = file_names([developer, model]) if slash and developer and model else file_names([_UNKNOWN, run])
-    first, second = [*names.values()] * (2 if len(names) == 1 else 1)
-    return first, second
-
-
 def _model_id(run: str) -> str:
+    """Return who made a system, and its name: a name with a slash says both.
+
+    >>> _model_id("meta-llama/Llama-3.1-8B"), _model_id("bm25")
+    ('meta-llama/Llama-3.1-8B', 'unknown/bm25')
+    """
     developer, slash, model = run.partition("/")
     return run if slash and developer and model else f"{_UNKNOWN}/{run}"
 

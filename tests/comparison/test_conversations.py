@@ -12,7 +12,7 @@ import pytest
 import rageval
 from commands import run_command, write_jsonl
 from rageval.comparison import Settings
-from rageval.comparison.estimates import slices
+from rageval.comparison.estimates import estimate_mean, slices
 from rageval.errors import InputError, UsageError
 from rageval.scoring.trajectories import read_trajectories
 from rageval.statistics.power import labels_needed
@@ -306,3 +306,34 @@ def test_an_id_may_hold_its_conversation(tmp_path: Path) -> None:
     judged = write_jsonl(tmp_path / "judged.jsonl", rows)
     assert UNITS in run_command("compare", judged, "-m", MEASURE).stdout
     assert UNITS not in run_command("compare", judged, "-m", MEASURE, "--cluster", "none").stdout
+
+
+def with_confidence(rows: list[Row]) -> rageval.ScoresTable:
+    """Score answers that are right where the grade is good, and as sure as it is."""
+    places = without(rows, "aspect", "grade")
+    right = ["accurate" if row["grade"] > 0.45 else "incorrect" for row in rows]
+    judged = [
+        place | {"rubric": "crag-auto", "label": label} for place, label in zip(places, right, strict=True)
+    ]
+    answers = [
+        {"query_id": row["query_id"], "run_id": row["run_id"], "answer": "x", "confidence": row["grade"]}
+        for row in rows
+    ]
+    return rageval.evaluate_answers("selective(coverage=1)", judged, answers=answers)
+
+
+def test_what_all_turns_have_together_is_resampled_by_conversation() -> None:
+    rows = turns(12)
+    score = with_confidence(rows)["two"].scores[0]
+    by_turn, usual = estimate_mean(score, Settings(clusters="none")), estimate_mean(score)
+    named = {row["query_id"]: row["conversation_id"] for row in rows}
+    assert estimate_mean(score, Settings(clusters=named)) == usual
+    assert (by_turn.low, by_turn.high) != (usual.low, usual.high)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "reason"), [(None, "few_clusters"), ("none", "few_independent_questions")]
+)
+def test_few_units_are_called_what_they_are(clusters: Any, reason: str) -> None:
+    (pair,) = rageval.compare(with_confidence(turns(2)), clusters=clusters).pairs
+    assert [remark.code for remark in pair.reasons] == [reason]
