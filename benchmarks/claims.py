@@ -525,22 +525,21 @@ def of_runs(replays: int) -> Iterator[Figures]:
     for copies, others in ((0, 10), (8, 2)):
         for queries in (25, 100):
             name = "8 near-copies and 2" if copies else "10 alike"
-            for way, rate in significance.errors(queries, copies, others, replays, ("holm", "max_t")).items():
+            world = partial(significance.world, queries=queries, copies=copies, others=others)
+            for way, rate in significance.errors(world, (queries, copies, others), replays).items():
                 yield Figures(
                     f"anything claimed of 10 equal runs, {name}, {way}", f"{queries} queries", [rate], WRONG
                 )
 
 
 def of_values(replays: int) -> Iterator[Figures]:
-    """Intervals of rare events, and what flipped signs make of lopsided differences."""
+    """Intervals of rare events, and verdicts in worlds of differences."""
     for values, queries, share, alone, printed, _ in significance.coverage(replays):
         row, column = f"{values} at {share}", f"{queries} queries"
         yield Figures(f"{row}: BCa alone", column, [float(alone)])
         yield Figures(f"{row}: as printed", column, [float(printed)], Limits((0.9, 1), (0.9, 1)))
-    for world, queries, rate, claimed in significance.lopsided(replays):
-        row = f"skewed differences of mean 0 ({world})"
-        yield Figures(f"{row}: p ≤ .05 by signs", f"{queries} queries", [float(rate)])
-        yield Figures(f"{row}: claimed", f"{queries} queries", [float(claimed)])
+    for world, queries, false, *_ in significance.verdicts(replays):
+        yield Figures(f"false verdicts ({world})", f"{queries} queries", [float(false)])
 
 
 def of_numbers(replays: int) -> Iterator[Figures]:

@@ -344,18 +344,17 @@ Limits: TypeAlias = Annotated[
 # Statistics
 AllPairs: TypeAlias = Annotated[bool, claimed("Compare every pair of runs.")]
 Test: TypeAlias = Annotated[
-    Literal["randomization", "t"],
-    claimed("Sign-flip randomization (exact up to 30 queries), or Student's t."),
-]
-Adjust: TypeAlias = Annotated[
-    Literal["holm", "max_t"],
+    Literal["auto", "randomization", "t"],
     claimed(
-        "How to adjust p for the pairs of a measure: Holm, or step-down max-T (accounts for similar runs)."
+        "The test that fits the values: sign flips, and a studentized bootstrap of graded ones; or sign flips"
+        " or Student's t alone."
     ),
 ]
-Interval: TypeAlias = Annotated[
-    Literal["bca", "percentile"],
-    claimed("Type of bootstrap interval; measures with two values use Wilson's."),
+Adjust: TypeAlias = Annotated[
+    Literal["max_t", "holm"],
+    claimed(
+        "How to adjust p for the pairs of a measure: step-down max-T (accounts for similar runs), or Holm."
+    ),
 ]
 Level: TypeAlias = Annotated[float, claimed("Confidence level of intervals and tests.")]
 Power: TypeAlias = Annotated[float, claimed("Power for the detectable difference.")]

@@ -20,7 +20,6 @@ from rageval.options import (
     Block,
     CompatOfAnswers,
     CompatOfRuns,
-    Interval,
     JudgeChanged,
     OnMissing,
     Population,
@@ -117,7 +116,6 @@ class ComparisonOptions(TypedDict, total=False):
     all_pairs: bool
     test: Test
     adjust: Adjust
-    interval: Interval
     level: float
     power: float
     draws: int
@@ -147,7 +145,6 @@ class GateOptions(RunOptions, total=False):
     level: float
     clusters: FileLike | Mapping[str, str] | Literal["none"] | None
     clustered_by: str
-    interval: Interval
     resamples: int
     seed: int
     population: Population

@@ -110,7 +110,7 @@ def test_settings_take_the_options_of_the_same_names_and_what_is_said_beside() -
         ),  # type: ignore[arg-type]
         (lambda: Rules(zero_rel="no"), "zero_rel='no': expected one of zero, skip, nan"),  # type: ignore[arg-type]
         (lambda: Rules(on_missing=None), "on_missing=None: expected one of error, skip, worst, best"),  # type: ignore[arg-type]
-        (lambda: Settings(test="z"), "test='z': expected one of randomization, t"),  # type: ignore[arg-type]
+        (lambda: Settings(test="z"), "test='z': expected one of auto, randomization, t"),  # type: ignore[arg-type]
         (lambda: Settings(population="some"), "population='some': expected one of kind, set"),  # type: ignore[arg-type]
         (lambda: GateSettings(0.1, block="b"), "block='b': expected one of worse, beyond-margin"),  # type: ignore[arg-type]
         (lambda: GateSettings(0.1, judge_changed="x"), "judge_changed='x': expected one of error, allow"),  # type: ignore[arg-type]

@@ -34,7 +34,10 @@ _NEEDS: Mapping[str, _Clauses] = {
     "judge gold_chosen": ((("gold", "fit"), "applies to human labels; add --gold FILE or --fit FILE"),),
     "agree gold_chosen": ((("labels",), "applies to human labels; give JUDGED and GOLD"),),
     "draws": (
-        (("test=randomization", "adjust=max_t"), "applies to sign flips, which --test t does not use"),
+        (
+            ("test=auto", "test=randomization", "adjust=max_t"),
+            "applies to sign flips, which --test t does not use",
+        ),
     ),
     "gate anchor_margin": ((("anchor",), "applies to the anchor; add --anchor FILE"), *_VERDICT),
     "gate slice_margin": ((("by",), "applies to slices; add --by"), *_VERDICT),

@@ -472,9 +472,8 @@ class Comparing(Scoring):
         opt.claimed("Compare with this run (default: the best by each measure).", metavar="RUN", shows=False),
     ] = "best"
     all_pairs: opt.AllPairs = False
-    test: opt.Test = "randomization"
-    adjust: opt.Adjust = "holm"
-    interval: opt.Interval = "bca"
+    test: opt.Test = "auto"
+    adjust: opt.Adjust = "max_t"
     level: opt.Level = 0.95
     power: opt.Power = 0.8
     cluster: opt.Cluster | None = None

@@ -163,7 +163,6 @@ class Options(Scoring):
     baseline: Annotated[
         str | None, opt.claimed("The baseline to compare the candidate with.", metavar="FILE")
     ] = None
-    interval: opt.Interval = "bca"
     level: Annotated[opt.Level, "Confidence level of each one-sided bound."] = 0.95
     cluster: opt.Cluster | None = None
     resamples: opt.Resamples = 4000

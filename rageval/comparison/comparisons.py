@@ -37,6 +37,7 @@ from rageval.comparison.results import (
     Settings,
     claimed,
 )
+from rageval.comparison.tests import RANDOMIZATION, STUDENT, STUDENTIZED
 from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark, Scope, unique
 from rageval.core.ruling import Ruling
@@ -44,7 +45,6 @@ from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM, TOGETHER, Measure
 from rageval.measures.bounds import Retrieved
-from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import Topic
 from rageval.names import suggestion
 from rageval.scoring.answers import Answers, by_judge
@@ -337,7 +337,9 @@ def compare(
     if any(scores.is_adaptive for scores in results):
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
-        return _build_comparison(results, settings, cells, pairs, unique(run_facts.failed.values()), "")
+        return _build_comparison(
+            results, settings, cells, pairs, unique(run_facts.failed.values()), "", tested
+        )
     # What corrected tables lack is said with them, in words of their own.
     uncorrected = [table for table in tested if not is_corrected(table) and table.joint is None]
     remarks = [
@@ -346,7 +348,9 @@ def compare(
     ]
     remarks += _repeat_remarks(results, pairs)
     remarks = [*run_facts.failed.values(), *remarks, *gold_remarks(tested, cells, pairs)]
-    comparison = _build_comparison(results, settings, cells, pairs, remarks, gold_signature(tested, pairs))
+    comparison = _build_comparison(
+        results, settings, cells, pairs, remarks, gold_signature(tested, pairs), tested
+    )
     if not settings.against:
         return comparison
     corrected = {str(table.scores[0].measure) for table in tested if is_corrected(table)}
@@ -385,14 +389,16 @@ def _build_comparison(
     pairs: list[Pair],
     remarks: list[Remark],
     gold: str,
+    tested: Sequence[Tested],
 ) -> Comparison:
+    by_measure = {str(table.scores[0].measure): table.test for table in tested}
     measures = {str(score.measure): score.measure for score in results[0].scores}
-    tested = len({pair.measure for pair in pairs if not math.isnan(pair.p)})
-    family = hooks.family_of(settings, len(results), tested)
+    number = len({pair.measure for pair in pairs if not math.isnan(pair.p)})
+    family = hooks.family_of(settings, len(results), number)
     pairs = [
         pair
         if math.isnan(pair.p)
-        else replace(pair, test=_test_of(pair, measures[pair.measure], settings), family=family)
+        else replace(pair, test=STUDENT if pair.basis.corrected else by_measure[pair.measure], family=family)
         for pair in pairs
     ]
     better = {name: measure.better for name, measure in measures.items()}
@@ -401,12 +407,6 @@ def _build_comparison(
     runs = [scores.run for scores in results]
     shown = cells, pairs, remarks, settings, better, gold, measures
     return Comparison(runs, list(better), *shown, ScoresTable(results))
-
-
-def _test_of(pair: Pair, measure: AnyMeasure, settings: Settings) -> str:
-    if measure.aggregate == TOGETHER:
-        return "bootstrap"
-    return "t" if pair.basis.corrected else settings.test
 
 
 def _check_inputs(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:
@@ -611,8 +611,8 @@ def _power_remarks(table: Tested, name: str, pairs: Sequence[Pair], settings: Se
 
 def _skew_remarks(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[Remark]:
     """Say where a few large differences stand against many small ones, which flipped signs take for alike."""
-    # Only flipping signs supposes that differences are as likely one way as the other.
-    if settings.test != "randomization":
+    # Student's t is asked for by those who know what it supposes.
+    if table.test not in (RANDOMIZATION, STUDENTIZED):
         return
     sums = table.shown(settings).differences().sums()
     lopsided = [

@@ -79,7 +79,7 @@ def estimate_means(
     if settings is None:
         ends = intervals(sample, level=LEVEL, seed=SEED, scale=scale)
     else:
-        how = settings.interval, settings.level, settings.resamples, settings.seed
+        how = settings.level, settings.resamples, settings.seed
         ends = intervals(sample, *how, scale)
     pairs = np.stack(ends, axis=1).tolist()
     return [

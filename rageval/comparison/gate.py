@@ -48,7 +48,7 @@ from rageval.files.plans import Look
 from rageval.files.scores import Baseline, BaselineDraw, BaselineHeader, BaselineLine, read_baseline
 from rageval.files.start import JUDGED_ANSWERS, RUNS
 from rageval.measures.base import LOWER, NEITHER, Measure
-from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
+from rageval.options import Block, JudgeChanged, Population, refuse_other_words
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import UNIFORM, Draw, People, why_lost
@@ -96,7 +96,7 @@ class GateSettings:
         {measure: least mean of the candidate, as human labels correct it}, whatever the baseline has.
     level
         Of the one-sided bounds.
-    clusters, clustered_by, interval, resamples, seed, population
+    clusters, clustered_by, resamples, seed, population
         As for a comparison.
     """
 
@@ -109,7 +109,6 @@ class GateSettings:
     level: float = 0.95
     clusters: Clusters | None = field(default=None, hash=False)
     clustered_by: str = "clusters"
-    interval: Interval = "bca"
     resamples: int = RESAMPLES
     seed: int = SEED
     population: Population = "kind"
@@ -149,9 +148,9 @@ class GateSettings:
         """Return how `compare` has the same numbers: two bounds of 95 % each are an interval of 90 %.
 
         The test is Student's: where few questions differ, flipped signs hardly ever tell, and the question is
-        by how much the means differ.
+        by how much the means differ. The bounds are those of `compare`: studentized for graded values.
         """
-        names = ("clusters", "clustered_by", "interval", "resamples", "seed", "population")
+        names = ("clusters", "clustered_by", "resamples", "seed", "population")
         same = {name: getattr(self, name) for name in names}
         # Rounded, as 2·0.95 − 1 is not 0.9 in floating point, and signatures show it.
         level = round(2 * self.level - 1, 12)
@@ -163,7 +162,7 @@ class GateSettings:
         parts: dict[str, object] = {"margin": visible(str(self.of_all))}
         parts |= {"slices": visible(str(self.of_slices))} if has_slices else {}
         parts |= {"block": self.block, "level": f"{self.level:g}", "test": "t"}
-        parts |= {"interval": self.interval, "resamples": self.resamples}
+        parts |= {"resamples": self.resamples}
         parts |= {"units": visible(self.clustered_by)} if self.units is not None else {}
         return join_signature("gate", parts | {"seed": self.seed, "v": __version__})
 

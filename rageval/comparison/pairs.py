@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
@@ -23,22 +23,30 @@ from rageval.comparison.results import (
     better_of,
     claimed,
 )
+from rageval.comparison.tests import (
+    BOOTSTRAP,
+    FAMILIES,
+    STUDENT,
+    TESTS,
+    differences,
+    fitting_test,
+    intervals_of_differences,
+)
 from rageval.core.basis import Basis
 from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import ReasonedRuling, Ruling
-from rageval.errors import UsageError
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
 from rageval.scoring.likeness import Likenesses
 from rageval.scoring.scores import Score, Scores, mean
-from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
+from rageval.statistics.bootstrap import least_errors, ranges_of_differences
 from rageval.statistics.correction import max_t as corrected_max_t
 from rageval.statistics.looks import bound_at
 from rageval.statistics.power import detectable, fewest, needed_between
-from rageval.statistics.samples import FEWEST_CLUSTERS, SLACK, Float, Int, Sample, settled_columns
-from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
+from rageval.statistics.samples import FEWEST_CLUSTERS, SLACK, Float, Int, Sample
+from rageval.statistics.significance import holm, is_skewed
 from rageval.subjects import RUNS, kind_of_measure
 
 # What may be claimed of a pair of runs, and when nothing may be.
@@ -174,7 +182,7 @@ class Tested(NamedTuple):
 
     `best` are the runs that no other is better than, `base` is the run that the others are compared with;
     `at_floor`: no smaller p could have been found for the pair, from so many `draws` (0: exact); `direction`
-    is the test's own, of the first against the second.
+    is the test's own, of the first against the second; `test` is its name.
     """
 
     scores: list[Score]
@@ -188,6 +196,7 @@ class Tested(NamedTuple):
     at_floor: NDArray[np.bool_]
     draws: Int
     direction: Int
+    test: str
     joint: JointSample | None = None  # of outcomes, which are resampled
 
     @property
@@ -251,17 +260,23 @@ def tables(
             tested.append(_joint_table(scores, values, family, lacks_nothing, settings))
             continue
         best, first = best_among(better_direction(scores[0]), values, lacks_nothing)
-        significance = TESTS[settings.test](values, family, settings)
-        p = significance.p
-        if settings.adjust == "holm":
-            adjusted = holm(p)
-        else:
+        test = fitting_test(values, settings)
+        alone = significance = TESTS[test](values, family, settings)
+        p, adjusted = alone.p, holm(alone.p)
+        # Of one pair there is nothing to adjust for.
+        if settings.adjust == "max_t" and len(family) > 1:
             # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
-            significance = max_t(
-                *_flip_arguments(values, family), settings.draws, settings.seed, significance
+            drawn = FAMILIES[test](values, family, settings)
+            # Holm's bounds it: of what no draw reaches it says more. And no p is below that of a pair alone,
+            # though draws, and ties that count half there, can make it look surer among others.
+            adjusted = np.where(drawn.at_floor, np.fmin(drawn.p, adjusted), drawn.p)
+            adjusted = np.maximum(adjusted, p)
+            # What cannot be shown alone cannot be shown among others.
+            hopeless = alone.at_floor & ~(p <= 1 - settings.level)
+            significance = alone._replace(
+                at_floor=drawn.at_floor | hopeless, draws=np.where(hopeless, alone.draws, drawn.draws)
             )
-            adjusted = significance.p
-        rest = significance.at_floor, significance.draws, significance.direction
+        rest = significance.at_floor, significance.draws, significance.direction, test
         tested.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
     return tested
 
@@ -270,22 +285,18 @@ def _joint_table(
     scores: list[Score], values: Sample, pairs: Int, able: Sequence[int], settings: Settings
 ) -> Tested:
     """Return the table of a measure whose values all queries have together, tested by resampling."""
-    if settings.adjust != "holm":
-        raise UsageError(
-            f"{scores[0].measure}: is tested by resampling, and {settings.adjust} flips signs; use holm"
-        )
     joint = JointSample.of_settings(settings, scores)
     gaps = [joint.gap(*pair) for pair in pairs.tolist()]
     p = np.array([gap.p for gap in gaps])
-    adjusted = np.full(len(p), np.nan)
-    adjusted[~np.isnan(p)] = holm(p[~np.isnan(p)])
+    adjusted = holm(p) if settings.adjust == "holm" else np.fmax(joint.max_t(pairs), p)
     direction = np.array([np.sign(gap.low + gap.high) for gap in gaps])
     # The values stand for one column each, as they are of all queries.
     whole = np.array([[score.value for score in scores]])
     best, first = best_among(better_direction(scores[0]), Sample(("",), whole, np.zeros(1, np.int64)), able)
     # A small difference can always be drawn more often than never.
-    rest = np.zeros(len(p), bool), np.full(len(p), settings.resamples), np.nan_to_num(direction).astype(int)
-    return Tested(scores, values, best, first, pairs, len(pairs), p, adjusted, *rest, joint)
+    draws, directions = np.full(len(p), settings.resamples), np.nan_to_num(direction).astype(int)
+    rest = np.zeros(len(p), bool), draws, directions, BOOTSTRAP, joint
+    return Tested(scores, values, best, first, pairs, len(pairs), p, adjusted, *rest)
 
 
 def pairs_by_kind(table: Tested, runs: list[str], settings: Settings, run_facts: RunFacts) -> list[Pair]:
@@ -380,37 +391,6 @@ def _joint_ruling(
     return ruled
 
 
-def differences(values: Sample, pairs: Int) -> Sample:
-    """Return a column of differences for each pair of runs."""
-    gaps = values.values[:, pairs[:, 0]] - values.values[:, pairs[:, 1]]
-    return values.of(settled_columns(gaps))
-
-
-def _randomization(values: Sample, pairs: Int, settings: Settings) -> Significance:
-    units = None if values.is_complete else differences(values, pairs).counts()
-    return sign_flip(*_flip_arguments(values, pairs), settings.draws, settings.seed, settings.level, units)
-
-
-def _student(values: Sample, pairs: Int, settings: Settings) -> Significance:
-    return t_test(differences(values, pairs))
-
-
-TESTS: Mapping[str, Callable[[Sample, Int, Settings], Significance]] = {
-    "randomization": _randomization,
-    "t": _student,
-}
-
-
-def _flip_arguments(values: Sample, pairs: Int) -> tuple[Float, Int]:
-    """Return sums by unit, and the two columns of them that make up each pair."""
-    if values.is_complete:
-        return values.sums(), pairs
-    # a query that one of the two lacks adds 0, whatever its sign
-    # The second of each pair is then a column of zeros: its difference from it is the difference itself.
-    padded = np.column_stack((differences(values, pairs).sums(), np.zeros(values.units)))
-    return padded, np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
-
-
 def better_direction(score: Score) -> str:
     """Return which way is the better one for whoever names the best run: by words alone, neither is."""
     return NEITHER if score.basis.is_of_texts else score.measure.better
@@ -496,7 +476,7 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, run_facts: RunF
         gap = mean(columns.values[:, index])
         strength = float(error[index]), int(units[index]), settings.level, settings.power
         # The t test takes ties for information; flipping signs and ranking do not.
-        differ = None if settings.test == "t" else int(differing[index])
+        differ = None if table.test == STUDENT else int(differing[index])
         is_reachable = differ is None or differ >= fewest(settings.level)
         least, most = needed_between(float(low[index]), float(high[index]), *strength, differ)
         ruling, reasons = _ruling(table, index, runs, settings, run_facts)
@@ -555,10 +535,7 @@ def _intervals(
     It reaches to 0 where the test of the pair alone does not tell it from 0, so that the two do not
     contradict each other: where most queries are equal, resampling knows less than the test.
     """
-    scale = ranges_of_differences(table.sample.values, table.pairs, table.limits)
-    low, high = intervals(
-        columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
-    )
+    low, high = intervals_of_differences(table.sample, table.pairs, table.limits, settings)
     same = [
         run_facts.likenesses.get(frozenset((runs[first], runs[second]))) == Ruling.IDENTICAL
         for first, second in table.pairs.tolist()
@@ -617,8 +594,10 @@ def _resolution_remarks(table: Tested, index: int, differ: int, settings: Settin
     """Return why no difference, however large, could have been shown; nothing where one could."""
     if not table.unresolved(settings.level)[index]:
         return ()
-    # max-T adjusts by drawing, so that the floor is that of the adjusted p.
-    p = float((table.adjusted if settings.adjust == "max_t" else table.p)[index])
+    # max-T adjusts by drawing, so that the floor is that of the adjusted p, unless the pair alone has one.
+    p = float(table.p[index])
+    if settings.adjust == "max_t" and p <= 1 - settings.level:
+        p = float(table.adjusted[index])
     is_clustered = table.sample.is_clustered
     if is_clustered:
         differ = int((np.abs(table.differences().sums()[:, index]) > SLACK).sum())
@@ -644,7 +623,7 @@ def _holds_without(table: Tested, index: int, missing: set[str], settings: Setti
     # Made undefined rather than left out, so that clusters keep their numbers.
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
     whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
-    return bool(whole * part > 0 and TESTS[settings.test](shared, pair, settings).p[0] <= 1 - settings.level)
+    return bool(whole * part > 0 and TESTS[table.test](shared, pair, settings).p[0] <= 1 - settings.level)
 
 
 # Claims that rest on labels: every mean and difference corrected, or refused.
@@ -681,9 +660,9 @@ def corrected_pairs(table: Tested, runs: list[str], settings: Settings, run_fact
         (index, labeled.estimate) for index, labeled in enumerate(tested) if labeled.estimate is not None
     ]
     p = [estimate.p for _, estimate in estimates]
-    if settings.adjust == "holm":
+    if settings.adjust == "holm" or len(estimates) < 2:
         p = holm(np.array(p)).tolist()
-    elif estimates:
+    else:
         units = [
             estimate.units if settings.units is not None else tested[index].queries
             for index, estimate in estimates

@@ -20,7 +20,8 @@ from rageval.measures.together import Outcomes, value_of_all
 from rageval.scoring.scores import Score, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import RESAMPLES, ends_of, p_of_resamples, resampled
-from rageval.statistics.samples import Float
+from rageval.statistics.samples import Float, Int
+from rageval.statistics.significance import step_down
 
 
 def is_joint(score: Score) -> bool:
@@ -94,6 +95,28 @@ class JointSample:
         low, high = map(float, ends_of(drawn, self.level, units))
         p = p_of_resamples(drawn, units)
         return ResampledGap(values[0] - values[1], low, high, p, float(drawn.std(ddof=1)), units, queries)
+
+    def max_t(self, pairs: Int) -> Float:
+        """Return the family-wise p of pairs: that of the largest |difference* − difference|/error of all.
+
+        Resamples of pairs with the same queries draw the same ones. NaN where a pair has no p.
+        """
+        gaps = [self.gap(*pair) for pair in pairs.tolist()]
+        able = [index for index, gap in enumerate(gaps) if gap.error > 0]
+        adjusted = np.array([math.nan if math.isnan(gap.p) else 1.0 for gap in gaps])
+        if not able:
+            return adjusted
+        drawn = np.empty((self.resamples, len(able)))
+        for place, index in enumerate(able):
+            first, second = (self._resampled(side, gaps[index].queries) for side in pairs[index].tolist())
+            # As in `p_of_resamples`: what n units vary, times n/(n − 1).
+            units = max(gaps[index].units, 2)
+            drawn[:, place] = (first - second - gaps[index].value) * math.sqrt(units / (units - 1))
+        errors = np.array([gaps[index].error for index in able])
+        far = np.abs(np.nan_to_num(drawn / errors, nan=np.inf))
+        reached, number = step_down(np.abs([gaps[index].value for index in able]) / errors, [far])
+        adjusted[able] = (reached + 1) / (number + 1)
+        return adjusted
 
     def _value(self, index: int, queries: Sequence[str]) -> float:
         together = self.scores[index].measure.together  # type: ignore[union-attr]

@@ -16,7 +16,7 @@ from rageval.core.signature import join_signature
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
-from rageval.options import Adjust, Interval, Population, Test, refuse_other_words
+from rageval.options import Adjust, Population, Test, refuse_other_words
 from rageval.scoring.scores import ScoresTable
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
@@ -57,11 +57,10 @@ class Settings:
     all_pairs
         Compare every run with every other instead.
     test
-        `randomization` or `t`.
+        `auto` fits the test to the values: flipped signs, and a studentized bootstrap of graded ones.
+        `randomization` (flipped signs) or `t` is that test alone.
     adjust
-        For the pairs of each measure by itself: `holm` or `max_t`.
-    interval
-        `bca` or `percentile`, of measures with more than two values.
+        For the pairs of each measure by itself: `max_t` or `holm`.
     level
         Confidence level of the intervals; an adjusted p is compared with 1 − level.
     power
@@ -86,9 +85,8 @@ class Settings:
 
     baseline: str = BEST
     all_pairs: bool = False
-    test: Test = "randomization"
-    adjust: Adjust = "holm"
-    interval: Interval = "bca"
+    test: Test = "auto"
+    adjust: Adjust = "max_t"
     level: float = 0.95
     power: float = POWER
     draws: int = DRAWS
@@ -113,11 +111,6 @@ class Settings:
                 )
         if self.seed < 0:
             raise UsageError(f"seed={self.seed}: expected a whole number from 0")
-        # Both draw; a formula has no draws to take the largest of.
-        if self.adjust == "max_t" and self.test != "randomization":
-            raise UsageError(
-                f"adjust={self.adjust!r} flips signs; leave out test={self.test!r}, or choose holm"
-            )
         if (self.all_pairs or self.against) and self.baseline != BEST:
             option = "against" if self.against else "all_pairs"
             raise UsageError(f"{option} has no baseline; leave out baseline={self.baseline!r}")
@@ -134,17 +127,16 @@ class Settings:
         """Everything needed to repeat the comparison."""
         return self.signed()
 
-    def signed(self, gold: str = "") -> str:
-        """Return the signature; with human labels, what these are."""
+    def signed(self, gold: str = "", tests: Collection[str] = ()) -> str:
+        """Return the signature; with human labels, what these are, and with the tests that were used."""
         is_t = gold or self.test == "t"
-        parts = {"test": "t"} if is_t else {"test": self.test, "p": "mid"}
+        parts = {"test": "t"} if is_t else {"test": "+".join(tests) or self.test, "p": "mid"}
         if not is_t or self.adjust == "max_t":
             parts["draws"] = str(self.draws)
         parts |= {
             "adjust": self.adjust,
             "against": "all-pairs" if self.all_pairs else visible(self.baseline),
-            **({"population": self.population} if gold else {"interval": self.interval}),
-            **({} if gold else {"resamples": str(self.resamples)}),
+            **({"population": self.population} if gold else {"resamples": str(self.resamples)}),
             "level": f"{self.level:g}",
             "power": f"{self.power:g}",
         }
@@ -368,7 +360,13 @@ class Comparison(Displayed):
     @property
     def signature(self) -> str:
         """How it was compared, in one line."""
-        return self.settings.signed(self.gold)
+        return self.settings.signed(self.gold, self.tests)
+
+    @property
+    def tests(self) -> list[str]:
+        """The tests of pairs that labels do not correct."""
+        used = (pair.test for pair in self.pairs if pair.test and not pair.basis.corrected)
+        return sorted(set(used))
 
     def typeset(self, measure: str) -> str:
         """Return what a paper calls a measure, with formulas between dollar signs."""

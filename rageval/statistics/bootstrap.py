@@ -1,11 +1,9 @@
 """Bootstrap intervals of many means at once: every run, and every difference, from the same draws.
 
-percentile   the middle 95 % of the means of queries drawn with replacement
-bca          the same, moved for the bias and the skewness of the mean (Efron, JASA 1987)
-
-With few queries both are too narrow, because a drawn sample varies less than a fresh one. The quantiles are
-therefore those that would give Student's interval for normal values (Hesterberg, The American Statistician
-2015): a' = Φ(−√(n/(n−1)) · t_{1−a, n−1}).
+The middle 95 % of the means of queries drawn with replacement are moved for the bias and the skewness of the
+mean (BCa; Efron, JASA 1987). With few queries they are too narrow, because a drawn sample varies less than a
+fresh one. The quantiles are therefore those that would give Student's interval for normal values (Hesterberg,
+The American Statistician 2015): a' = Φ(−√(n/(n−1)) · t_{1−a, n−1}).
 
 Resampling knows too little where few values differ from the commonest one: where a hallucination
 was seen in none of 25 answers, every sample drawn from them has none either; that is no proof that there are
@@ -19,7 +17,7 @@ rule of three. Neither leaves the scale. With clusters Wilson's does not hold; t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
 from statistics import NormalDist
@@ -47,7 +45,6 @@ class _Intervals(NamedTuple):
 
 def intervals(
     columns: Sample,
-    kind: str = "bca",
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -61,11 +58,11 @@ def intervals(
     >>> float(low[0]), round(float(high[0]), 2)
     (0.0, 0.56)
     """
-    resampled = _resampled(columns, kind, level, resamples, seed)
+    resampled = _resampled(columns, level, resamples, seed)
     return _Intervals(*_widen_coarse(columns, *resampled, level, scale or ranges_of(columns.values)))
 
 
-def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> _Intervals:
+def _resampled(columns: Sample, level: float, resamples: int, seed: int) -> _Intervals:
     """Return what resampling alone gives."""
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)
@@ -82,8 +79,7 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
         drawn = np.sort(_means(times, sums[:, part], sizes[:, part]), axis=0)
         # Few units: the plain percentiles are too narrow, so read further out.
         ends = [
-            INTERVAL_ENDS[kind](end, drawn, sums[:, part], sizes[:, part])
-            for end in expanded(level, number[part])
+            _bca_quantile(end, drawn, sums[:, part], sizes[:, part]) for end in expanded(level, number[part])
         ]
         lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
     # Of one unit every draw is the same, which would look like certainty.
@@ -230,17 +226,6 @@ def _bca_quantile(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
     z = bias + ndtri(end)
     adjusted: Float = ndtr(bias + z / (1 - skew * z))
     return adjusted
-
-
-def _percentile_quantile(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
-    return end
-
-
-# Which quantile of the drawn means each kind of interval reads off for an end.
-INTERVAL_ENDS: Mapping[str, Callable[[Float, Float, Float, Float], Float]] = {
-    "bca": _bca_quantile,
-    "percentile": _percentile_quantile,
-}
 
 
 def _quantiles(ordered: Float, level: Float) -> Float:

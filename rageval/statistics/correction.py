@@ -40,7 +40,7 @@ from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import Limits, _least_error, _widen_coarse, few_differ, ranges_of
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled
-from rageval.statistics.significance import _TINY, DRAWS, _signs, step_down
+from rageval.statistics.significance import _TINY, DRAWS, _signs, holm, step_down
 
 Population = Literal["kind", "set"]
 FEWEST = 20  # labels
@@ -409,8 +409,12 @@ def max_t(
     seen = -ndtri(np.maximum(np.array([mean.p for mean in means]), _TINY) / 2)
     far = (np.abs(rows) for rows in _noise(means, units, draws, seed))
     reached, _ = step_down(seen - 1e-9, far)
-    return [max((count + 1) / (draws + 1), mean.p)
-            for count, mean in zip(reached.tolist(), means, strict=True)]  # fmt: skip
+    alone = np.array([mean.p for mean in means])
+    p = (reached + 1) / (draws + 1)
+    # Holm's bounds it: of what no draw reaches it says more.
+    p = np.where(reached == 0, np.fmin(p, holm(alone)), p)
+    adjusted: list[float] = np.maximum(p, alone).tolist()
+    return adjusted
 
 
 def at_once(

@@ -240,13 +240,11 @@ def _chernoff(differences: Float) -> Float:
     return np.where(total == 0, 1.0, np.clip(2 * 2 ** logs.sum(axis=0), _TINY, 1.0))
 
 
-def max_t(
-    sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, alone: Significance | None = None
-) -> Significance:
+def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Significance:
     """Return family-wise p of each pair: all signs flipped together, differences in units of their size.
 
     Assumes that without differences all of them together might as well have the other sign; runs may differ
-    in how much they vary, and resemble one another as they like. No p is below that of the pair `alone`.
+    in how much they vary, and resemble one another as they like.
     """
     first, second = pairs.T
     # |Σd|/√Σd² is t but for a monotone map, and √Σd² is the same under every pattern of signs.
@@ -268,18 +266,8 @@ def max_t(
     reached, number = step_down(np.maximum(total - slack, 0) * per, far)
     p = reached / number if is_exact else (reached + 1) / (number + 1)
     at_floor = p <= 1 / (number + (not is_exact))
-    significance = Significance(
-        p, at_floor, np.full(len(pairs), 0 if is_exact else draws), _directions(sums, pairs)
-    )
-    if alone is None:
-        return significance
-    # Draws, and ties that count half alone, can make a pair look surer among others than by itself.
-    is_less = p < alone.p
-    return significance._replace(
-        p=np.where(is_less, alone.p, p),
-        at_floor=np.where(is_less, alone.at_floor, at_floor),
-        draws=np.where(is_less, alone.draws, significance.draws),
-    )
+    number_drawn = np.full(len(pairs), 0 if is_exact else draws)
+    return Significance(p, at_floor, number_drawn, _directions(sums, pairs))
 
 
 def step_down(seen: Float, drawn: Iterable[Float]) -> tuple[Int, int]:

@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 
 _YEAR = 2026  # of the version, as in CITATION.cff
 _TESTS = {
+    "auto": "tests that fit the values",
     "randomization": "two-sided sign-flip randomization (all patterns of signs, or at least {draws:,} drawn;"
     " mid-$p$ if queries tie)",
+    "studentized": "two-sided studentized bootstraps, with which two-sided sign flips have to agree unless"
+    " differences are skewed",
     "t": "two-sided paired $t$-tests",
     "bootstrap": "two-sided paired bootstraps of values that all queries have together",
 }
@@ -241,14 +244,13 @@ def _test_sentences(comparison: Comparison) -> Iterator[str]:
     level = f"at the level {1 - settings.level:.3g}"
     if any(not basis.corrected for basis in comparison.bases.values()):
         test = " and ".join(_TESTS[name] for name in tests_of(comparison)).format(draws=settings.draws)
-        adjusted = f"{_ADJUSTED[settings.adjust]}{_family(comparison)}, {level}"
+        adjusted = f"{_adjusted(comparison)}, {level}"
         if settings.units:
             adjusted += f", with clusters of queries ({latex_text(settings.clustered_by)}) as units"
-        yield f"Differences {against} were tested by {test}, {adjusted}."
-        interval = "BCa" if settings.interval == "bca" else settings.interval
+        yield f"Differences {against} were tested by {test}{adjusted}."
         yield (
-            rf"The {100 * settings.level:.4g}\% intervals are {interval} bootstrap intervals"
-            " (of measures with two values, Wilson's)."
+            rf"The {100 * settings.level:.4g}\% intervals are bootstrap intervals: BCa, of graded differences"
+            " studentized; of measures with two values, Wilson's."
         )
     for basis, measures in groups.items():
         if not basis.corrected:
@@ -259,14 +261,14 @@ def _test_sentences(comparison: Comparison) -> Iterator[str]:
         judge = latex_text(name_judges(basis.source))
         yield (
             f"Differences by {names} {against} are by {judge}, corrected by {labelers} of {labels}"
-            rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t$, {_ADJUSTED[settings.adjust]}"
-            f"{_family(comparison)}, {level}{f'; this holds {IF_DRAWN}' if basis.is_draw_unstated else ''}."
+            rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t${_adjusted(comparison)},"
+            f" {level}{f'; this holds {IF_DRAWN}' if basis.is_draw_unstated else ''}."
         )
 
 
-def _family(comparison: Comparison) -> str:
-    """Say for which comparisons p is adjusted, where there are several."""
+def _adjusted(comparison: Comparison) -> str:
+    """Say how p is adjusted, and for which comparisons; of one pair there is nothing to adjust for."""
     if len(comparison.runs) == 2:
         return over_measures(len(comparison.measures))
     family = family_of(comparison.settings, len(comparison.runs), len(comparison.measures))
-    return f" over {latex_text(family)}"
+    return f", {_ADJUSTED[comparison.settings.adjust]} over {latex_text(family)}"

@@ -52,10 +52,13 @@ if TYPE_CHECKING:
 # What stands beside the numbers of a comparison, and beneath them: letters, counts, and what they mean.
 
 TESTS = {
+    "auto": "the test that fits the values",
     "randomization": "sign-flip randomization with mid-p",
+    "studentized": "studentized bootstrap and sign flips",
     "t": "paired t-test",
     "bootstrap": "paired bootstrap",
 }
+ONE_PAIR = "one pair"  # the family of a comparison of two, of which nothing is adjusted
 ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T"}
 
 
@@ -66,8 +69,7 @@ def letters_of(comparison: Comparison) -> dict[str, str]:
 
 def tests_of(comparison: Comparison) -> list[str]:
     """Return the tests of pairs that labels do not correct; what no mean has is tested by another one."""
-    used = (pair.test for pair in comparison.pairs if pair.test and not pair.basis.corrected)
-    return list(dict.fromkeys(used)) or [comparison.settings.test]
+    return comparison.tests or [comparison.settings.test]
 
 
 def lettered(runs: Iterable[str]) -> dict[str, str]:
@@ -146,7 +148,7 @@ def family_of(settings: Settings, runs: int, measures: int) -> str:
     # Who picks the best run has looked at all pairs.
     pairs = "all pairs"
     if runs == 2:
-        pairs = "one pair"
+        pairs = ONE_PAIR
     elif settings.baseline != "best" and not settings.all_pairs:
         pairs = f"pairs with {visible(settings.baseline)}"
     return pairs + over_measures(measures)
@@ -161,6 +163,9 @@ def adjusted_over(comparison: Comparison) -> str:
     """Say how p is adjusted, and over which comparisons."""
     how = ADJUSTMENTS[comparison.settings.adjust]
     family = next((pair.family for pair in comparison.pairs if pair.family), "")
+    # Of one pair there is nothing to adjust for.
+    if family.startswith(ONE_PAIR):
+        return family
     return f"{how} over {family}" if family else how
 
 

@@ -615,8 +615,8 @@ WORDS: dict[str, Words] = {
         ", {needed} are needed",
     ),
     "skewed_differences": (
-        "differences are skewed in {number:,} of {total:,} pairs: few large, many small. Sign flips assume"
-        " symmetry, and claim too often without it"
+        "differences are skewed in {number:,} of {total:,} pairs: few large, many small. Of fewer than 50"
+        " queries, verdicts on such differences are wrong too often"
     ),
     "labels_of_mean": Choice("has_value", {True: "{reason}"}, "no corrected mean: {reason}"),
     "labels_cover_all": "labels cover every query of this set, so nothing is uncertain",
@@ -651,7 +651,8 @@ WORDS: dict[str, Words] = {
     "missing_may_reverse": "{number:,} judgements are missing, which could reverse it",
     "missing_queries_may_reverse": "judgements are missing in {number:,} queries, which could reverse it",
     "skewed": (
-        "differences are skewed: few are large, many small; sign flips decide, and the interval includes 0"
+        "differences are skewed: few are large, many small; the test alone would decide, but the interval"
+        " includes 0"
     ),
     "interval_includes_zero": "the test alone would decide, but the interval includes 0",
     "interval_of_pair_alone": (

@@ -57,7 +57,7 @@ def test_the_sentence_says_measures_with_parameters_queries_test_and_correction(
         rf"computed with rageval~{rageval.__version__}~\cite{{rageval}}.",
         r"Differences from a\_b\% were tested by two-sided sign-flip randomization",
         r"(max-T) over pairs with a\_b\%, each measure by itself, at the level 0.1, with clusters of queries",
-        r"The 90\% intervals are BCa bootstrap intervals",
+        r"The 90\% intervals are bootstrap intervals: BCa, of graded differences studentized",
     ):
         assert sentence in text
     assert comparison.signature in cite(comparison).signatures
@@ -80,7 +80,7 @@ def test_what_rests_on_a_judge_or_on_no_test_says_so() -> None:
     text = cite(rageval.evaluate_answers("crag_score", rows)).text
     assert "an automatic judge; intervals do not include its error" in text
     best = rageval.compare("rr", {"a": GOOD, "b": BAD, "c": BAD | {"0": {"b": 1.0}}}, QRELS)
-    assert "Holm's method over all pairs, at" in cite(best).text
+    assert "(max-T) over all pairs, at" in cite(best).text
     comparison = rageval.compare("rr, ndcg@5", {"good": GOOD, "bad": BAD}, QRELS)
     assert "no person" not in cite(comparison).text
     cells = [replace(cell, basis=Basis.of(["m"] * (cell.measure == "ndcg@5"))) for cell in comparison.cells]

@@ -156,7 +156,7 @@ class TestNoContradiction:
             }
             for run in range(6)
         }
-        comparison = compare_runs("rr", runs, qrels, Settings(all_pairs=True))
+        comparison = compare_runs("rr", runs, qrels, Settings(all_pairs=True, adjust="holm"))
         contradictions = [
             pair
             for pair in comparison.pairs

@@ -67,7 +67,7 @@ def test_numbers_are_those_of_compare() -> None:
     random = np.random.default_rng(4)
     base, now = random.random(40).tolist(), random.random(40).tolist()
     clusters = {f"q{index:03}": str(index // 3) for index in range(40)}
-    for how in ({}, {"clusters": clusters}, {"interval": "percentile"}):
+    for how in ({}, {"clusters": clusters}, {"resamples": 500}):
         ids = [f"q{index:03}" for index in range(40)]
         scores = [
             Scores(name, (Score(rageval.coverage, ids, values, 0, "coverage"),))

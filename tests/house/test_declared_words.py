@@ -16,7 +16,7 @@ from every_command import leaves
 from rageval import errors, options
 from rageval.checking import tracks
 from rageval.checking.tracks import TRACKS, Track
-from rageval.comparison.pairs import TESTS
+from rageval.comparison.tests import STUDENTIZED, TESTS
 from rageval.files._records import RECORDS
 from rageval.files.kinds import LINES
 from rageval.hooks import Hook
@@ -30,7 +30,6 @@ from rageval.measures.parsing import parse_measure
 from rageval.measures.scales import ALL, Scale, usual_measure
 from rageval.scoring.rules import Rules
 from rageval.scoring.runs import TIE_ORDERS
-from rageval.statistics.bootstrap import INTERVAL_ENDS
 from rageval.subjects import ANSWERS, KINDS, kind_of_measure
 from rageval.table import PRINTERS
 
@@ -54,10 +53,10 @@ def option_of(option: Any) -> options.Option:
     [
         # `expected` is the mean over all orders, and `error` refuses them.
         (options.Ties, [*TIE_ORDERS, "expected", "error"], "TIE_ORDERS (scoring/runs.py)"),
-        (options.Interval, INTERVAL_ENDS, "INTERVAL_ENDS (statistics/bootstrap.py)"),
-        (options.Test, TESTS, "TESTS (comparison/pairs.py)"),
+        # `auto` fits the test to the values: of graded ones it is the studentized.
+        (options.Test, {"auto"} | TESTS.keys() - {STUDENTIZED}, "TESTS (comparison/tests.py)"),
     ],
-    ids=["ties", "intervals", "tests"],
+    ids=["ties", "tests"],
 )
 def test_each_word_of_an_option_has_what_does_it(option: Any, known: Collection[str], where: str) -> None:
     require_same(words_of(option), known, f"the words of {where}, in rageval/options.py")

@@ -45,7 +45,7 @@ OTHERS = {
 GROUPS = {"rubrics", "store", "collection", "datasets", "board"}
 QUERIES = [f"q{number:03}" for number in range(100)]
 DRAWS = 4
-QUICK: Any = {"resamples": 100, "interval": "bca"}
+QUICK: Any = {"resamples": 100}
 
 
 def test_every_command_is_told() -> None:

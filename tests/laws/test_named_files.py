@@ -117,7 +117,7 @@ RULES = {  # neither read nor write: what is measured, by which rules, and what 
         "system",
     ),
     "level",
-    *("interval", "resamples", "seed", "judge", "measure", "rel", "depth"),
+    *("resamples", "seed", "judge", "measure", "rel", "depth"),
     *("judged-only", "ties", "intersection", "complete", "nothing-judged", "zero-rel", "nuggets-in-qrels"),
     *(
         "dedup",

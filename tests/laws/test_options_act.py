@@ -167,8 +167,7 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--by": (PAIR + " --questions questions", "--by domain"),
         "--by-query": (PAIR, "-q"),
         "--test": (TWO.replace(" --draws 100", ""), "--test t"),
-        "--adjust": (PAIR, "--adjust max_t"),
-        "--interval": (PAIR, "--interval percentile"),
+        "--adjust": (PAIR, "--adjust holm"),
         "--level": (PAIR, "--level .9"),
         "--power": (PAIR, "--power .9"),
         "--cluster": (PAIR, "--cluster clusters"),
@@ -201,7 +200,6 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--first-run": (GATE.replace("runs.base", "no.base"), "--first-run pass"),
         "--system": ("gate fine -m crag_score --baseline answers.base --margin .1", "--system B"),
         "--level": (GATE, "--level .8"),
-        "--interval": (GATE, "--interval percentile"),
         "--cluster": (GATE, "--cluster clusters"),
         "--resamples": (GATE, "--resamples 100"),
         "--seed": (GATE, "--seed 3"),
@@ -278,7 +276,7 @@ REFUSED = {
     f"{RUNS} --population set": "--gold",
     f"{ANSWERS} --ties rank": "runs",
     f"{ANSWERS} --judged-only": "runs",
-    f"{PAIR} --test t": "--draws",
+    f"{PAIR} --test t --adjust holm": "--draws",
     f"{GATE} --slice-margin .1": "--by",
     f"{GATE} --anchor-margin .1": "--anchor",
     f"{GATE} --judge m:x": "do not name their judge",
@@ -339,7 +337,7 @@ OF_SCORE = {  # held of `score`, whose parameters these are
     *("--limit", "--size", "--plot", "--population", *SPANS),
 }
 OF_COMPARE = {  # held of `compare`
-    *("--baseline", "--all-pairs", "--test", "--adjust", "--interval", "--level", "--power", "--cluster"),
+    *("--baseline", "--all-pairs", "--test", "--adjust", "--level", "--power", "--cluster"),
     *("--draws", "--resamples", "--seed", "--gold", "--gold-chosen", "--on-missing", "--questions"),
 }
 ELSEWHERE: dict[str, set[str]] = {
