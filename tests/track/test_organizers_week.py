@@ -27,17 +27,17 @@ def run(*words: str) -> Result:
 
 def submitted(team: str, number: int) -> list[Record]:
     records = []
-    for at, topic in enumerate(TOPICS):
+    for place, topic in enumerate(TOPICS):
         metadata = {"team_id": team, "narrative_id": topic, "narrative": f"Narrative of {topic}"}
         sentences = [
             # Headings cite nothing, and say so.
             {"text": f"{team} says {part}.", "citations": [part % 3] if (part + number) % 3 else []}
-            for part in range(1 + (at + number) % 4)  # answers of various lengths
+            for part in range(1 + (place + number) % 4)  # answers of various lengths
         ]
         records.append(
             {
                 "metadata": metadata | {"run_id": team, "run_desc": "made up", "generator": "none"},
-                "references": [f"shard_00000_{10 * at + part}" for part in range(3)],
+                "references": [f"shard_00000_{10 * place + part}" for part in range(3)],
                 "answer": sentences,
             }
         )
