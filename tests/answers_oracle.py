@@ -296,10 +296,14 @@ def nugget_f(part: Part, beta: float) -> Value:
     return (squared + 1) * precision * recall / below if below else Fraction(0)
 
 
-def rubric_score(part: Part, floor: str) -> Value:
+def rubric_score(part: Part, floor: str, credit: str) -> Value:
     rows = part.graded(NUGGET, weighed=True)
     value = share(
-        sum(row.weight * row.grade for row in rows if row.grade is not None),
+        sum(
+            row.weight * (row.grade if credit == "partial" else row.grade == 1)
+            for row in rows
+            if row.grade is not None
+        ),
         sum(part.rules.rubric_total(row.weight) for row in rows),
         part.rules,
     )

@@ -31,6 +31,7 @@ SECTIONS = {
     "Run in parallel": ("parallel.*",),
     "Test measures, judges and plugins": ("testing.*",),
     "Use in ir_measures": ("interop.install",),
+    "Use in Auto-Judge": ("autojudge.RubricJudge",),
     "Types": ("typing",),
     "Errors": ("RagevalError", "InputError", "NothingJudged", "MeasureError", "errors"),
 }

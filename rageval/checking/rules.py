@@ -162,14 +162,21 @@ def references_match(pattern: str, expected: str, level: str = ERROR) -> Rule:
     return rule
 
 
-def no_reference_twice(record: Record) -> Iterator[Finding]:
+def no_reference_twice(level: str = ERROR) -> Rule:
     """Require that no document stands in the list twice."""
-    first: dict[str, int] = {}
-    for index, reference in enumerate(references_of(record)):
-        if isinstance(reference, str) and first.setdefault(reference, index) != index:
-            yield error(
-                "repeated_reference", position=index, first=first[reference], document=excerpt(reference)
-            )
+
+    def rule(record: Record) -> Iterator[Finding]:
+        first: dict[str, int] = {}
+        for index, reference in enumerate(references_of(record)):
+            if isinstance(reference, str) and first.setdefault(reference, index) != index:
+                yield error(
+                    "repeated_reference",
+                    position=index,
+                    first=first[reference],
+                    document=excerpt(reference),
+                ).of_level(level)
+
+    return rule
 
 
 # All but tab and line ends, and the signs that turn the direction in which text is written.
@@ -220,17 +227,22 @@ def check_sentences(record: Record) -> Iterator[Finding]:
                 yield error("unexpected_value", field=place, expected=name, **value_facts(sentence[key]))
 
 
-def says_something(record: Record) -> Iterator[Finding]:
-    """Require that the answer is not empty, and no sentence of it."""
-    if not isinstance(parts_of(record)[1], list):
-        return
-    texts = list(texts_of(record))
-    if not any(text.strip() for _, text in texts):
-        yield error("empty_answer")
-        return
-    for place, text in texts:
-        if not text.strip():
-            yield warning("empty_field", field=f"{place}.text")
+def says_something(answer: str = ERROR, sentence: str = WARNING) -> Rule:
+    """Require that the answer is not empty, and no sentence of it; each at a level of its own."""
+
+    def rule(record: Record) -> Iterator[Finding]:
+        if not isinstance(parts_of(record)[1], list):
+            return
+        texts = list(texts_of(record))
+        if not any(text.strip() for _, text in texts):
+            yield error("empty_answer").of_level(answer)
+            # Of an answer without sentences there is nothing more; one of blank sentences has these, too.
+            texts = texts if sentence == ERROR else []
+        for place, text in texts:
+            if not text.strip():
+                yield warning("empty_field", field=f"{place}.text").of_level(sentence)
+
+    return rule
 
 
 def within_length(limit: int, counting: str) -> Rule:
@@ -298,22 +310,18 @@ def citations_lead_somewhere(ids: bool) -> Rule:
     return rule
 
 
-def citations_not_repeated(level: str = ERROR) -> Rule:
-    """Require that no sentence cites a document twice."""
-
-    def rule(record: Record) -> Iterator[Finding]:
-        references = references_of(record)
-        documents = known_documents(references)
-        for place, citations in citations_of(record):
-            seen: set[str] = set()
-            for citation in citations:
-                doc = document_cited(citation, references, documents)
-                if doc is not None and doc in seen:
-                    yield error("repeated_citation", field=place, document=excerpt(doc)).of_level(level)
-                    break
-                seen |= {doc} if doc is not None else set()
-
-    return rule
+def citations_not_repeated(record: Record) -> Iterator[Finding]:
+    """Warn of sentences that cite a document twice."""
+    references = references_of(record)
+    documents = known_documents(references)
+    for place, citations in citations_of(record):
+        seen: set[str] = set()
+        for citation in citations:
+            doc = document_cited(citation, references, documents)
+            if doc is not None and doc in seen:
+                yield warning("repeated_citation", field=place, document=excerpt(doc))
+                break
+            seen |= {doc} if doc is not None else set()
 
 
 def at_most_citations(limit: int) -> Rule:
@@ -474,7 +482,7 @@ def one_topic(record: Record) -> Iterator[Finding]:
 
 def report_says_something(record: Record) -> Iterator[Finding]:
     """Warn of a report that is empty, or a sentence of it, which the shared schema takes."""
-    yield from (finding.of_level(WARNING) for finding in says_something(record))
+    yield from (finding.of_level(WARNING) for finding in says_something()(record))
 
 
 def check_responses(record: Record) -> Iterator[Finding]:

@@ -146,12 +146,12 @@ _RULES_24 = (
     check_references,
     at_most_references(_REFERENCES_24),
     references_match(_SEGMENT, _SEGMENTS),
-    no_reference_twice,
+    no_reference_twice(),
     check_sentences,
-    says_something,
+    says_something(),
     no_control_characters,
     citations_lead_somewhere(ids=False),
-    citations_not_repeated(WARNING),
+    citations_not_repeated,
     use_all_references,
     within_length(_BOUNDS_24.words, _BOUNDS_24.counting),
     response_length_agrees(_BOUNDS_24.counting),
@@ -193,12 +193,12 @@ _RULES_25 = (
     check_references,
     at_most_references(_REFERENCES_25),
     references_match(_SEGMENT, _SEGMENTS, WARNING),
-    no_reference_twice,
+    no_reference_twice(),
     check_sentences,
-    says_something,
+    says_something(),
     no_control_characters,
     citations_lead_somewhere(ids=True),
-    citations_not_repeated(WARNING),
+    citations_not_repeated,
     use_all_references,
     within_length(_BOUNDS_25.words, _BOUNDS_25.counting),
 )
@@ -218,7 +218,9 @@ _RAG25 = Track(
 )
 
 
-# TREC RAG 2026: more `metadata`, at most 1,024 words and three citations a sentence, strongest first.
+# TREC RAG 2026, by the guidelines of 2026-07-29: more `metadata`, which may have more fields; at most 1,024
+# words and three citations a sentence, strongest first. What the guidelines do not forbid is a warning: a
+# document cited or listed twice, and an answer without sentences. A sentence must have a text.
 
 _TOPICS_26 = 119
 _CITATIONS_26 = 3
@@ -238,12 +240,12 @@ _RULES_26 = (
     no_blanks("metadata.run_id"),
     check_references,
     references_match(r"shard_\d+_\d+", "climbmix_documents", WARNING),
-    no_reference_twice,
+    no_reference_twice(WARNING),
     check_sentences,
-    says_something,
+    says_something(WARNING, ERROR),
     no_control_characters,
     citations_lead_somewhere(ids=True),
-    citations_not_repeated(),
+    citations_not_repeated,
     at_most_citations(_CITATIONS_26),
     use_all_references,
     within_length(_BOUNDS_26.words, _BOUNDS_26.counting),
@@ -257,7 +259,9 @@ _RAG26 = Track(
     "rag25",
     _RULES_26,
     lambda topics: (
-        OneAnswerATopic(("metadata", "narrative_id"), ("metadata", "narrative"), topics, _TOPICS_26),
+        OneAnswerATopic(
+            ("metadata", "narrative_id"), ("metadata", "narrative"), topics, _TOPICS_26, level=ERROR
+        ),
         SameEverywhere(("metadata", "run_id")),
         SameEverywhere(("metadata", "team_id"), WARNING),
         SameEverywhere(("metadata", "run_desc"), WARNING),
@@ -334,7 +338,7 @@ _REPORT_RULES = (
     one_topic,
     check_responses,
     no_control_characters,
-    citations_not_repeated(WARNING),
+    citations_not_repeated,
 )
 
 
@@ -389,7 +393,7 @@ _RAGTIME25 = Track(
         fields(*_OF_REPORTS, field("metadata.task", TEXT), field("references", LIST)),
         check_references,
         *_REPORT_RULES,
-        says_something,
+        says_something(),
         confidences_within(0, 100),
         check_references_cited,
         citations_match(_UUIDS, "ragtime_documents"),
@@ -420,7 +424,7 @@ _DRAGUN25 = Track(
         ),
         topic_matches("metadata.topic_id", _DOCUMENT, "msmarco_document"),
         *_REPORT_RULES,
-        says_something,
+        says_something(),
         within_length(_WORDS, "split"),
         at_most_citations(_CITED),
         citations_match(_SEGMENT, _SEGMENTS),
@@ -472,7 +476,7 @@ _BIOGEN25_B = Track(
     (
         fields(*_OF_REPORTS),
         *_REPORT_RULES,
-        says_something,
+        says_something(),
         within_length(_WORDS, "split"),
         at_most_citations(_CITED),
         citations_match(r"(PMID:?)?\d+", "pmids"),
@@ -497,7 +501,7 @@ _BIOGEN25_A = Track(
         no_blanks("metadata.run_id"),
         one_topic,
         kinds_of_citations(_CITED),
-        says_something,
+        says_something(),
         no_control_characters,
     ),
     lambda topics: (

@@ -37,6 +37,7 @@ from rageval.statistics.rankings import (
     spearman,
     tau_ap,
     tau_b,
+    tau_gap,
 )
 from rageval.statistics.samples import SLACK, Float
 from rageval.statistics.significance import holm
@@ -117,8 +118,8 @@ def compare_leaderboards(
     Returns
     -------
     list of LeaderboardAgreement
-        Kendall's τ_b, Spearman's ρ, Pearson's correlation, τ_AP with either as the truth and their mean, τ@k,
-        and RBO; with intervals where both have the values of topics.
+        Kendall's τ_b, Spearman's ρ, Pearson's correlation, τ_AP with either as the truth and their mean,
+        τ_GAP, τ@k, and RBO; with intervals where both have the values of topics.
 
     Examples
     --------
@@ -539,6 +540,7 @@ def _coefficient_functions(runs: Sequence[str], cutoffs: Sequence[int]) -> dict[
         "tau_ap": tau_ap,
         "tau_ap of the judge": lambda truth, judge: tau_ap(judge, truth),
         "tau_ap mean": lambda truth, judge: (tau_ap(truth, judge) + tau_ap(judge, truth)) / 2,
+        "tau_gap": tau_gap,
         **{f"tau_b@{k}": of_best(k) for k in sorted(set(cutoffs)) if _FEWEST_RUNS <= k < len(runs)},
         f"rbo(p={RBO_P})": overlap,
     }

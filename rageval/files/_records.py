@@ -67,7 +67,9 @@ def _is_bank(start: Start) -> bool:
     record = start.record
     if not record:
         return _BANK.search(start.text) is not None
-    is_listed = isinstance(record.get("nuggets"), list) or "rubrics" in record
+    is_listed = (
+        any(isinstance(record.get(key), list) for key in ("nuggets", "criteria")) or "rubrics" in record
+    )
     return is_listed or {"query_id"} < record.keys() & _OF_BANKS or is_older_bank(record)
 
 

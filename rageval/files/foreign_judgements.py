@@ -1,9 +1,9 @@
 """Judgements of answers as tracks and other tools write them, turned into rows of ours.
 
-Auto-ARGUE's judgements of reports, RAGDoll's and TREC's support, DRAGUN's stances and similar questions,
-MedAESQA's (BioGen's) sentences, RAGChecker's claims. A file is known by its content. What nobody could judge
-becomes a row that failed, never a grade. Which of a bank's questions a report answers is read as what was
-matched: only the bank says what answers a question needs.
+Auto-ARGUE's judgements of reports, RAGDoll's and TREC's support, RAGDoll's battles and graded rubrics,
+DRAGUN's stances and similar questions, MedAESQA's (BioGen's) sentences, RAGChecker's claims. A file is known
+by its content. What nobody could judge becomes a row that failed, never a grade. Which of a bank's questions
+a report answers is read as what was matched: only the bank says what answers a question needs.
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ from rageval.files.jsonl import (
     has,
     identifier,
     input_error_of,
+    pair_aspect,
     plain_json,
     read_forms,
     repeated_in,
     repeated_key,
 )
+from rageval.files.nuggets import TIERS
 from rageval.files.opening import BOM, Limits, Source, chunks, limits_of, name_of, quoted
 from rageval.text import visible
 
 Row = dict[str, Any]  # the keys of a line of judgements
 _Cited = tuple[tuple[str, ...], ...]
 _AT_ONCE = 10_000  # rows
+_DONE = "completed"  # the status of what RAGDoll judged
 
 
 class Match(NamedTuple):
@@ -56,7 +59,8 @@ class JudgedLine(NamedTuple):
 
     `cited` and `texts`, of sentences, are by run and query; `recorded` are answers of which there is a
     record, and be it that it is empty. Of a report that was matched with a bank of questions, `matched` says
-    with what; `unknown` counts kinds of judgement that no measure knows.
+    with what; `unknown` counts kinds of judgement that no measure knows. `failed` names what failed, and
+    may have been asked again.
     """
 
     rows: list[Row]
@@ -65,6 +69,7 @@ class JudgedLine(NamedTuple):
     texts: Mapping[tuple[str, str], Sequence[str]] = {}
     matched: Mapping[tuple[str, str], tuple[Match, ...]] = {}
     unknown: Mapping[str, int] = {}
+    failed: str | None = None
 
 
 class _Supported(msgspec.Struct):
@@ -122,6 +127,93 @@ def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
 def _verdict_row(labels: Mapping[str, str], answer: str) -> Row:
     """Return label and status: what is not among the labels was not judged."""
     return {"label": labels[answer]} if answer in labels else {"status": "error"}
+
+
+class _Battle(msgspec.Struct):
+    """A comparison of RAGDoll's arena: two answers to one question."""
+
+    qid: Id
+    assistant_a_run_id: Id
+    assistant_b_run_id: Id
+    judge_verdict: str | None = None
+    preferred_run_id: Id | None = None
+    provider: str | None = None
+    judging_model: str | None = msgspec.field(name="model", default=None)
+    status: str = _DONE
+
+
+# What the first answer shown and the second get. A tie of two bad answers is a tie to RAGDoll, too.
+_OUTCOMES = {"a": ("win", "loss"), "b": ("loss", "win")}
+_OUTCOMES |= dict.fromkeys(
+    ("tie", "tie (bothbad)", "tie (both bad)", "both good", "both bad"), ("tie", "tie")
+)
+_NAMES_VERDICTS = "A, B, Tie, Tie (bothbad), Both Good or Both Bad"
+
+
+def _from_battle(line: _Battle, limits: Limits) -> JudgedLine:
+    query = identifier(line.qid, "qid", limits)
+    first = identifier(line.assistant_a_run_id, "assistant_a_run_id", limits)
+    second = identifier(line.assistant_b_run_id, "assistant_b_run_id", limits)
+    if first == second:
+        raise Unfit(expected="two systems", found=f"{first[:80]!r} as both")
+    verdict = (line.judge_verdict or "").strip().lower() if line.status == _DONE else ""
+    outcomes = _OUTCOMES.get(verdict)
+    if verdict and outcomes is None:
+        raise Unfit(
+            expected=f"{_NAMES_VERDICTS} as `judge_verdict`", found=f"{(line.judge_verdict or '')[:80]!r}"
+        )
+    shown = [first, second]
+    if outcomes is not None and line.preferred_run_id is not None:
+        won = {"win": first, "loss": second}.get(outcomes[0])
+        if str(line.preferred_run_id) != won:
+            raise Unfit(
+                expected=f"{won!r:.80} as `preferred_run_id`, by the verdict",
+                found=f"{str(line.preferred_run_id)[:80]!r}",
+            )
+    aspect = pair_aspect(first, second)
+    place = {"query_id": query, "aspect": aspect, "shown": shown, "rubric": "pairwise"}
+    judge = ":".join(name for name in (line.provider, line.judging_model) if name)
+    labels = outcomes or (None, None)
+    rows: list[Row] = [
+        place | {"run_id": run, "judge": judge} | ({"status": "error"} if label is None else {"label": label})
+        for run, label in zip(shown, labels, strict=True)
+    ]
+    return JudgedLine(rows, failed=None if outcomes else f"{query} {aspect}")
+
+
+class _GradedCriterion(msgspec.Struct):
+    """A criterion of a rubric, and whether the answer meets it."""
+
+    weight: float | None = None
+    tier: str | None = None
+    verdict: str | None = None
+
+
+class _GradedRubric(msgspec.Struct):
+    """A line of RAGDoll's graded rubrics: one answer."""
+
+    qid: Id
+    run_id: Id
+    criteria: list[_GradedCriterion]
+    response_length: float | None = None
+    status: str = _DONE
+
+
+_MET = {"satisfied": "support", "partially_satisfied": "partial_support", "not_satisfied": "not_support"}
+
+
+def _from_graded_rubric(line: _GradedRubric, limits: Limits) -> JudgedLine:
+    query, run = identifier(line.qid, "qid", limits), identifier(line.run_id, "run_id", limits)
+    place = {"query_id": query, "run_id": run, "rubric": "rubric"}
+    rows: list[Row] = []
+    for number, criterion in enumerate(line.criteria):
+        verdict = (criterion.verdict or "").strip().lower().replace(" ", "_")
+        row = place | {"aspect": str(number), "weight": criterion.weight}
+        row["importance"] = TIERS.get(criterion.tier or "")
+        # RAGDoll writes `failed` where it could not read a verdict.
+        given = "" if line.status != _DONE or verdict == "failed" else verdict
+        rows.append(row | _checked_verdict(_MET, given, "verdict"))
+    return JudgedLine(rows, recorded=[(run, query)])
 
 
 class _Evidence(msgspec.Struct):
@@ -451,7 +543,21 @@ _ARGUE: RecordForm[JudgedLine] = RecordForm(
     _JudgedReport,
     _from_argue,
 )
-_FORMS = (_OF_SUPPORT, _MEDAESQA, _ARGUE)
+_BATTLES: RecordForm[JudgedLine] = RecordForm(
+    "RAGDoll battles",
+    "{qid, assistant_a_run_id, assistant_b_run_id, judge_verdict}",
+    has("qid", "assistant_a_run_id", "assistant_b_run_id"),
+    _Battle,
+    _from_battle,
+)
+_GRADED_RUBRICS: RecordForm[JudgedLine] = RecordForm(
+    "RAGDoll graded rubrics",
+    "{qid, run_id, criteria: [{weight, verdict}]}",
+    lambda record: {"qid", "run_id"} <= record.keys() and isinstance(record.get("criteria"), list),
+    _GradedRubric,
+    _from_graded_rubric,
+)
+_FORMS = (_OF_SUPPORT, _MEDAESQA, _ARGUE, _BATTLES, _GRADED_RUBRICS)
 
 _LABEL = ("annotation", "auto_assessment", "assessment", "label")
 _STANCES = {name: name for name in ("supports", "partial", "none", "contradicts")}
@@ -511,6 +617,8 @@ _OF_LONG = (
     (b'"machine_generated_answers"', b'"question_id"'),
     (b'"report"', b'"responses"', b'"metadata"'),
     (b'"sentences"', b'"support"', b'"run_id"'),
+    (b'"assistant_a_run_id"', b'"assistant_b_run_id"'),
+    (b'"criteria"', b'"verdict"', b'"run_id"'),
 )
 
 
@@ -566,8 +674,7 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
             seen.update(judged.recorded)
             yield [1] * len(judged.rows), judged
     elif text.startswith(b"{"):
-        for line, judged in read_forms(source, _FORMS, "judgements"):
-            yield [line] * len(judged.rows), judged
+        yield from _last_tries(read_forms(source, _FORMS, "judgements"))
     elif text.startswith(b"["):
         for question in _decode_file(source, list[_MedicalQuestion], _MEDAESQA.expected):
             with _located_errors(source):
@@ -577,6 +684,25 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
         yield from _of_annotations(source)
     else:
         yield from _of_table(source)
+
+
+def _last_tries(
+    lines: Iterator[tuple[int, JudgedLine]],
+) -> Iterator[tuple[Sequence[int], JudgedLine]]:
+    """Yield lines with the line of each row, without failures that were followed by another try.
+
+    RAGDoll appends to its file when it is started again, and then asks again what failed.
+    """
+    failures: dict[str, tuple[int, JudgedLine]] = {}
+    for line, judged in lines:
+        if judged.failed is not None:
+            failures[judged.failed] = line, judged
+            continue
+        if failures and judged.rows:
+            failures.pop(f"{judged.rows[0]['query_id']} {judged.rows[0].get('aspect')}", None)
+        yield [line] * len(judged.rows), judged
+    for line, judged in failures.values():
+        yield [line] * len(judged.rows), judged
 
 
 def _whole(source: Source) -> bytes:

@@ -259,6 +259,12 @@ def as_line(record: Any) -> str:
     return msgspec.json.encode(record, order="sorted" if isinstance(record, dict) else None).decode()
 
 
+def pair_aspect(first: str, second: str) -> str:
+    """Return the aspect of a comparison in which the answers of these systems were shown in this order."""
+    plain = not any("|" in name for name in (first, second))  # else both orders might have one name
+    return f"{first} | {second}" if plain else json.dumps((first, second), ensure_ascii=False)
+
+
 class _NamedBytes(io.BytesIO):
     """Bytes that errors can name."""
 

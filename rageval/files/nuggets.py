@@ -31,6 +31,7 @@ from rageval.text import visible
 
 __all__ = [
     "SCORED",
+    "TIERS",
     "Nugget",
     "NuggetBank",
     "bank_forms",
@@ -46,6 +47,10 @@ __all__ = [
 
 SCORED = ("OR", "AND")  # what measures know to take together
 _AGGREGATORS = (*SCORED, "NOT", "SUM")
+TIERS = {
+    "mandatory": "vital",
+    "optional": "okay",
+}  # RAGDoll's criteria are made of nuggets
 _LONGEST_SHOWN = 60
 _LARGEST = 10**6  # of a number that says how important something is
 _Importance = str | int | float | None
@@ -403,6 +408,24 @@ class _Rubrics(msgspec.Struct):
     rubrics: list[_Criterion]
 
 
+class _RagdollCriterion(msgspec.Struct):
+    """What a good answer holds, by RAGDoll, which gives mandatory criteria 5 and others 2."""
+
+    text: str
+    weight: float | None = None
+    tier: str | None = None
+    type: str | None = None
+    source_nugget: Id | None = None
+
+
+class _RagdollRubric(msgspec.Struct):
+    """A line of RAGDoll's rubrics."""
+
+    qid: Id
+    criteria: list[_RagdollCriterion | str]
+    status: str = "completed"
+
+
 class _FreshStackNugget(msgspec.Struct):
     """A nugget of a FreshStack question."""
 
@@ -439,6 +462,28 @@ def _from_rubrics(line: _Rubrics, limits: Limits) -> NuggetBank:
     return NuggetBank(query, tuple(criteria))
 
 
+def _from_ragdoll(line: _RagdollRubric, limits: Limits) -> NuggetBank:
+    if line.status != "completed":
+        raise Unfit(expected="a rubric with the status 'completed'", found=f"{line.status[:80]!r}")
+    query = identifier(line.qid, "qid", limits)
+    nuggets = []
+    for index, given in enumerate(line.criteria):
+        criterion = _RagdollCriterion(given) if isinstance(given, str) else given
+        source = criterion.source_nugget
+        nuggets.append(
+            Nugget(
+                query,
+                str(index),
+                criterion.text,
+                TIERS.get(criterion.tier or ""),
+                weight=criterion.weight,
+                group=criterion.type,
+                facts=() if source is None else (("source_nugget", str(source)),),
+            )
+        )
+    return NuggetBank(query, tuple(nuggets))
+
+
 def _from_freshstack(line: _FreshStackNuggets, limits: Limits) -> NuggetBank:
     query = identifier(line.query_id, "query_id", limits)
     return NuggetBank(
@@ -457,6 +502,13 @@ _LISTS = RecordForm(
 )
 _RUBRICS = RecordForm(
     "rubrics", "{qid, rubrics: [{criterion, weight, axis}]}", has("qid", "rubrics"), _Rubrics, _from_rubrics
+)
+_RAGDOLL = RecordForm(
+    "RAGDoll rubrics",
+    "{qid, criteria: [{text, weight}]}",
+    lambda record: "qid" in record and isinstance(record.get("criteria"), list),
+    _RagdollRubric,
+    _from_ragdoll,
 )
 _FRESHSTACK = RecordForm(
     "FreshStack questions",
@@ -503,7 +555,7 @@ def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
     first: dict[str, str] = {}
     for file in files:
         # The older form names its query in the name of the file only.
-        forms = (*bank_forms(name_of(file)), _LISTS, _RUBRICS, _FRESHSTACK)
+        forms = (*bank_forms(name_of(file)), _LISTS, _RUBRICS, _RAGDOLL, _FRESHSTACK)
         lines = one_a_line(file, "nuggets")
         records = read_forms(lines, forms, "nuggets")
         for line, bank in once(records, file, lambda bank: f"list of nuggets for query {bank.query_id}"):

@@ -23,7 +23,7 @@ from rageval.core.turn import CONVERSATION, TURN
 from rageval.errors import InputError, Place, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers, read_claims
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import pair_aspect, read_records
 from rageval.files.kinds import is_answer_table, is_gold_table, kind_of, wrong_kind
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Limits, Source, name_of, start_of, with_limits
@@ -654,12 +654,6 @@ def _both_orders(material: Material, one: Answer, other: Answer) -> Iterator[Tas
 def _why(*answers: Answer) -> str:
     """Return why answers cannot be compared: those among them that failed."""
     return "; ".join(f"{answer.run_id}: {answer.error}" for answer in answers if answer.error)
-
-
-def pair_aspect(first: str, second: str) -> str:
-    """Return the aspect of a comparison in which the answers of these systems were shown in this order."""
-    plain = not any("|" in name for name in (first, second))  # else both orders might have one name
-    return f"{first} | {second}" if plain else json.dumps((first, second), ensure_ascii=False)
 
 
 def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:

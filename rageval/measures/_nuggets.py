@@ -140,19 +140,28 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
     weighs=lambda parameters, judgement: max(judgement.weight, 0.0),
     limits=lambda parameters: (0.0 if parameters["floor"] == "zero" else -math.inf, 1.0),
 )
-def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none") -> Share:
+def rubric_score(
+    answer: Assessment,
+    *,
+    floor: Literal["none", "zero"] = "none",
+    credit: Literal["strict", "partial"] = "partial",
+) -> Share:
     """Weight of the criteria that an answer meets, over all positive weight (TREC RAG 2026 rubrics).
 
     Formula:
         rubric_score = Σ w·s ÷ Σ_{w>0} w
 
-        s: 1 met, ½ partly, 0 not
+        s: 1 met, ½ partly (0 if credit=strict), 0 not
         w: the weight of a criterion; a negative one is a fault
 
     Range: at most 1, below 0 where faults outweigh; undefined where no criterion has a positive weight.
 
     Parameters:
         floor: `zero` raises a negative value to 0
+        credit: `strict` gives nothing for a criterion that is partly met
+
+    Peers: RAGDoll's ternary score is this, its binary score this with credit=strict; a verdict that it could
+    not read counts as not met there (`--on-missing worst`, where no weight is negative).
 
     Judgements carry the criterion's `weight`, or the file of nuggets (`--nuggets`) does; without it there is
     no score, as a fault would count in favor.
@@ -164,10 +173,14 @@ def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none")
     0.6667
     """
     criteria = answer.judged(SUPPORT, needs="weight")
-    won = math.fsum([criterion.weight * criterion.grade for criterion in criteria])
+    won = math.fsum([criterion.weight * _credited(criterion, credit) for criterion in criteria])
     # Faults have weights below 0: they lose points, and none can be won by them.
     to_win = math.fsum([max(criterion.weight, 0.0) for criterion in criteria])
     return share(max(won, 0.0) if floor == "zero" else won, to_win)
+
+
+def _credited(criterion: Judgement, credit: str) -> float:
+    return float(criterion.grade == 1) if credit == "strict" else criterion.grade
 
 
 def _clipped(values: list[float]) -> float:
@@ -200,10 +213,7 @@ def healthbench_score(answer: Assessment, *, credit: Literal["strict", "partial"
     0.5
     """
     criteria = answer.judged(SUPPORT, needs="weight")
-    won = [
-        criterion.weight * (float(criterion.grade == 1) if credit == "strict" else criterion.grade)
-        for criterion in criteria
-    ]
+    won = [criterion.weight * _credited(criterion, credit) for criterion in criteria]
     return share(math.fsum(won), math.fsum([max(criterion.weight, 0.0) for criterion in criteria]))
 
 

@@ -25,11 +25,10 @@ import msgspec
 
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, OutputError, Place, UsageError
-from rageval.files.jsonl import as_line, read_records
+from rageval.files.jsonl import as_line, pair_aspect, read_records
 from rageval.files.judgements import JudgementTable, form_of_judgements, judgement_line
 from rageval.files.plans import Ask, AskedQuery, LabelPlan
 from rageval.files.writing import lock, remove_parts, whole_file
-from rageval.judges.material import pair_aspect
 from rageval.measures.scales import ALL
 from rageval.pages._parts import as_block, asset, policy
 from rageval.scoring.assessments import on

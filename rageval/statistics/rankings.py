@@ -5,6 +5,8 @@ Of n systems with scores x (the truth) and y, the higher the better:
     ρ        Pearson's correlation of the ranks, mean ranks for equal scores
     τ_AP     2/m Σ_i C(i)/A(i) − 1 over the m systems with any above them by y: A(i) of these, of which C(i)
              are above i by x, too; a group of equal ones is passed over at once (Urbano and Marrero, 2017)
+    τ_GAP    the same with gaps |x_j − x_i| for counts: 2/m Σ_i (gaps to those above i that x puts there, too)
+             / (gaps to all above i) − 1, over the m systems with a gap above them (Gao and Oard, SIGIR 2015)
     RBO      p^n X_n/n + (1 − p)/p Σ_d p^d X_d/d, X_d: systems that are among the first d of both (Webber et
              al., TOIS 2010: the extrapolated one, of two rankings of the same systems)
 
@@ -139,6 +141,26 @@ def tau_ap(truth: Float, estimate: Float) -> float:
         higher = truth[estimate > score]
         if len(higher):
             right.append(float((higher > truth[system]).mean()))
+    return 2 * float(np.mean(right)) - 1 if right else math.nan
+
+
+def tau_gap(truth: Float, estimate: Float) -> float:
+    """Return τ_GAP (Gao and Oard, SIGIR 2015): τ_AP in which errors cost as much as the true scores differ.
+
+    Systems tied in the estimate are skipped together, as in `tau_ap`; those tied in the truth have no gap.
+    NaN if the estimate, or the truth, is constant.
+
+    >>> truth = np.array([0.90, 0.50, 0.45, 0.20])
+    >>> near, far = np.array([0.8, 0.5, 0.6, 0.1]), np.array([0.6, 0.8, 0.4, 0.1])
+    >>> round(tau_gap(truth, near), 4), round(tau_gap(truth, far), 4)
+    (0.9259, 0.3333)
+    """
+    right = []
+    for system, score in enumerate(estimate):
+        gaps = truth[estimate > score] - truth[system]
+        whole = float(np.abs(gaps).sum())
+        if whole:
+            right.append(float(gaps[gaps > 0].sum()) / whole)
     return 2 * float(np.mean(right)) - 1 if right else math.nan
 
 

@@ -229,13 +229,17 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
     return files
 
 
+_RUN_KEYS = ("run_id", "assistant_a_run_id", "assistant_b_run_id")  # the last two of RAGDoll's battles
+
+
 def _copied_lines(path: str | Path, runs: Collection[str], say: _Say) -> Iterator[str]:
     """Yield the lines of judgements that were made elsewhere, but for those of runs that are left out."""
     others, kept_runs = 0, {*runs, *OF_NO_RUN}
     for text in chunks(path, DEFAULT.record):
         for line in text.removeprefix(BOM).decode("utf-8", "replace").splitlines():
-            record = first_record(line.encode()) if '"run_id"' in line else None
-            if record is not None and str(record.get("run_id", "")) not in kept_runs:
+            record = (first_record(line.encode()) if 'run_id"' in line else None) or {}
+            # A battle with a run that is left out is left out for its rival, too.
+            if not {str(record[key]) for key in _RUN_KEYS if key in record} <= kept_runs:
                 others += 1
             else:
                 yield line

@@ -19,7 +19,7 @@ from rageval.files.judgements import GRADED
 from rageval.files.scores import ALL, LeaderboardRow, write_leaderboard
 from rageval.measures.parsing import parse_measures
 from rageval.records import Answer, Qrel, Question
-from rageval.scoring.answers import scored
+from rageval.scoring.answers import read_judgements, scored
 from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Scores
@@ -158,8 +158,7 @@ def score_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     """Score the systems whose answers were judged."""
     topics = inputs.topics
     if topics is not None and inputs.judged:
-        rows = (row for path in inputs.judged for _, row in read_records(path, dict[str, Any], "judgements"))
-        judged = {str(row.get("query_id")) for row in rows}
+        judged = set(read_judgements(list(inputs.judged)).queries.words)
         unjudged = [topic for topic in topics if topic not in judged]
         if unjudged:
             shown = ", ".join(map(visible, unjudged[:_NAMED])) + ", …" * (len(unjudged) > _NAMED)

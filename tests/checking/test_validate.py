@@ -119,10 +119,11 @@ def reply(answers: list[Any]) -> dict[str, Any]:
 
 def cites(*citations: Any) -> dict[str, Any]:
     return reply(
-        [{"text": "One two three.", "citations": [0, 1]}, {"text": "", "citations": list(citations)}]
+        [{"text": "One two three.", "citations": [0, 1]}, {"text": "Four.", "citations": list(citations)}]
     )
 
 
+BLANK = {"text": " \n", "citations": []}
 LONG = reply([{"text": "word " * 200, "citations": [0]}, {"text": "word " * 201, "citations": [1]}])
 LONGER = reply([{"text": "word " * 1025, "citations": [0, 1]}])
 NEW = "expected a position from 0 to 1"
@@ -193,7 +194,12 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("rag26", {"metadata": {"run_desc": " "}}, "error: `metadata.run_desc` is empty"),
     ("rag26", {"metadata": {"narrative": None}}, "error: `metadata.narrative` is missing, expected a text"),
     ("rag26", {"references": [*SHARDS, segment(0)]}, "warning: expected ids of ClimbMix documents"),
-    ("rag26", cites(1, 1), f"error: answer[1] cites '{SHARDS[1]}' more than once"),
+    ("rag26", cites(1, 1), f"warning: answer[1] cites '{SHARDS[1]}' more than once"),
+    (
+        "rag26",
+        {"references": [*SHARDS, SHARDS[1]]},
+        f"warning: references[2] is references[1] again: '{SHARDS[1]}'",
+    ),
     ("rag26", cites(0, 1, 2, 3), "error: answer[1] has 4 citations, expected at most 3"),
     ("rag26", LONGER, "error: expected at most 1,024 words (split), found 1,025"),
     (
@@ -201,16 +207,26 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
         {"references": [*SEGMENTS, 5]},
         "error: expected the id of a document as references[2], found 5",
     ),
-    (
-        "TREC",
-        {"references": [*SEGMENTS, SEGMENTS[1]]},
-        f"error: references[2] is references[1] again: '{SEGMENTS[1]}'",
+    *(
+        (
+            track,
+            {"references": [*SEGMENTS, SEGMENTS[1]]},
+            f"error: references[2] is references[1] again: '{SEGMENTS[1]}'",
+        )
+        for track in TREC[:2]
     ),
     ("TREC", {"references": [*SEGMENTS, segment(7)]}, "warning: 1 of 3 references are cited by no sentence"),
     ("TREC", {"answer": None}, "error: `answer` is missing, expected a list"),
-    ("TREC", reply([]), "error: the answer is empty"),
-    ("TREC", reply([{"text": " \n", "citations": []}]), "error: the answer is empty"),
-    ("TREC", cites(), "warning: answer[1].text is empty"),
+    *((track, reply(empty), "error: the answer is empty") for track in TREC[:2] for empty in ([], [BLANK])),
+    *((track, reply([*ANSWER, BLANK]), "warning: answer[2].text is empty") for track in TREC[:2]),
+    # The guidelines of 2026 let an answer have no sentences, and no sentence have no text.
+    ("rag26", reply([]) | {"references": []}, "warning: the answer is empty"),
+    ("rag26", reply([*ANSWER, BLANK]), "error: answer[2].text is empty"),
+    (
+        "rag26",
+        {"metadata": {"narrative": "other"}},
+        "error: `metadata.narrative` is not the text",
+    ),
     ("TREC", reply([*ANSWER, "text"]), "error: expected {text, citations} as answer[2], found 'text'"),
     ("TREC", reply([*ANSWER, {"citations": []}]), "error: answer[2].text is missing, expected a text"),
     (

@@ -33,8 +33,13 @@ MEANT = {
         ("calls", "cost", "input_tokens", "output_tokens", "searches", "seconds"), ""
     ),  # fields of records
     "kept": "",  # what a filter leaves
-    # What a provider says of a batch, and a benchmark of a run.
-    "completed": ("judges/models/", "logs/_agent_tools.py"),
+    # What a provider says of a batch, a benchmark of a run, and RAGDoll of a judgement.
+    "completed": (
+        "judges/models/",
+        "logs/_agent_tools.py",
+        "files/foreign_judgements.py",
+        "files/nuggets.py",
+    ),
     "rank_score": "cli/arena.py",  # what it prints
     "win_rate": "cli/arena.py",
     "token_f1": "judges/",  # a judge

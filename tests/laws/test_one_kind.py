@@ -84,7 +84,8 @@ FOLDERS = {
     "spans": "spans",
     "steps": "steps",
 }
-JUDGED = {"annotations", "argue", "dragun", "medaesqa", "questions", "ragdoll"}
+JUDGED = {"annotations", "argue", "dragun", "medaesqa", "questions"}
+JUDGED |= {"ragdoll", "ragdoll-battles", "ragdoll-rubrics"}
 
 
 def samples() -> Iterator[tuple[Path, str]]:

@@ -71,7 +71,7 @@ MEASURES: dict[str, list[str]] = {
     "nuggets": [
         *RECALLS,
         *("nugget_density", "nugget_density(rule=split)", "nugget_f", "nugget_f(beta=1)", "nugget_f(beta=0)"),
-        *("rubric_score", "rubric_score(floor=zero)"),
+        *("rubric_score", "rubric_score(floor=zero)", "rubric_score(credit=strict)"),
         *LENGTHS,
     ],
     "crag": ["crag_score", "crag_share", *SHARES, "pass_any", "pass_all", "agreement"],

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import random
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -327,6 +330,194 @@ class TestRagdoll:
         path.write_text(json.dumps(record) + "\n")
         with pytest.raises(rageval.InputError, match=r"support.jsonl:1: .*" + says):
             values("citation_precision", path)
+
+
+VERDICTS = {"satisfied": Fraction(1), "partially_satisfied": Fraction(1, 2), "not_satisfied": Fraction(0)}
+TIES = ("Tie", "Tie (bothbad)", "Both Good", "Both Bad")
+
+
+def drawn_support(rng: random.Random) -> list[dict[str, Any]]:
+    labels = ("2", "1", "0", "-1")
+    return [
+        supported(
+            *(" ".join(rng.choices(labels, k=rng.randrange(4))) for _ in range(rng.randrange(6))),
+            run=run,
+            topic=str(topic),
+        )
+        for run in "rst"
+        for topic in range(30)
+    ]
+
+
+def support_of(record: dict[str, Any], credit: Fraction) -> dict[str, Fraction]:
+    """Precision and recall by RAGDoll's definitions: by the first citation, and by all that were judged."""
+    worth = {"2": Fraction(1), "1": credit, "0": Fraction(0)}
+    cited = [[one["support"] for one in sentence["citations"]] for sentence in record["sentences"]]
+    parts = {
+        "first": [[worth[labels[0]]] if labels[0] in worth else [] for labels in cited if labels],
+        "all": [[worth[label] for label in labels if label in worth] for labels in cited if labels],
+    }
+    values = {}
+    for which, sentences in parts.items():
+        won = sum((sum(grades) / Fraction(len(grades)) for grades in sentences if grades), Fraction(0))
+        judged, unjudged = sum(map(bool, sentences)), sentences.count([])
+        for name, below in (("precision", judged), ("recall", len(cited) - unjudged)):
+            values[f"citation_{name}(citations={which})"] = won / below if below else Fraction(0)
+    return values
+
+
+def drawn_rubrics(rng: random.Random) -> list[dict[str, Any]]:
+    def criterion(number: int) -> dict[str, Any]:
+        weight, tier = rng.choice([(5, "mandatory"), (2, "optional"), (-3, "optional")])
+        verdict = rng.choice(["satisfied", "Partially Satisfied", "not_satisfied"])
+        return {"text": f"c{number}", "weight": weight, "tier": tier, "verdict": verdict}
+
+    numbers = range(rng.randrange(1, 8))
+    return [
+        {"qid": str(query), "run_id": run, "criteria": [criterion(number) for number in numbers]}
+        for query in range(50)
+        for run in ("r", "s")
+    ]
+
+
+def rubric_of(record: dict[str, Any], credit: Fraction) -> Fraction | None:
+    worth = VERDICTS | {"partially_satisfied": credit}
+    won = sum(
+        of["weight"] * worth[of["verdict"].lower().replace(" ", "_")] for of in record["criteria"]
+    )  # fmt: skip
+    to_win = sum(of["weight"] for of in record["criteria"] if of["weight"] > 0)
+    return won / Fraction(to_win) if to_win else None
+
+
+def drawn_battles(rng: random.Random, number: int) -> list[dict[str, Any]]:
+    battles = []
+    for query in range(number):
+        pair = sorted(rng.sample("abcd", 2))
+        shown = rng.sample(pair, 2)
+        verdict = rng.choice(["A", "B", *TIES, None])
+        preferred = None if verdict not in ("A", "B") else shown["AB".index(verdict)]
+        battles.append(
+            {"task_id": f"arena:{pair[0]}:{pair[1]}:{query}", "qid": str(query), "pair": pair,
+             "assistant_a_run_id": shown[0], "assistant_b_run_id": shown[1], "judge_verdict": verdict,
+             "preferred_run_id": preferred, "model": "m",
+             "status": "completed" if verdict else "failed"}
+        )  # fmt: skip
+    return battles
+
+
+def written_lines(folder: Path, records: list[dict[str, Any]]) -> str:
+    path = folder / "ragdoll.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def rows_of(*words: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(CliRunner().invoke(main, list(words)).stdout)
+    return rows
+
+
+class TestRagdollDrawn:
+    """By RAGDoll's definitions, written once more: its support, its graded rubrics and its battles."""
+
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.filterwarnings("ignore:.*answered", "ignore:.*missing")
+    def test_support(self, tmp_path: Path, seed: int) -> None:
+        records = drawn_support(random.Random(seed))
+        path, values = written_lines(tmp_path, records), 0
+        for credit, worth in (("weighted", Fraction(1, 2)), ("full", Fraction(0))):
+            names = [*support_of(records[0], worth)]
+            asked = [f"{name[:-1]},credit={credit})" for name in names]
+            scores = rageval.evaluate_answers(asked, path, compat="ragdoll")
+            for record in records:
+                of_run = scores[record["run_id"]].values()
+                for (name, expected), score in zip(support_of(record, worth).items(), of_run, strict=True):
+                    value = score.by_query[record["narrative_id"]]
+                    assert value == pytest.approx(float(expected), abs=1e-12), (record, name)
+                    values += 1
+        assert values == 2 * 4 * 90
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_rubrics(self, tmp_path: Path, seed: int) -> None:
+        records = drawn_rubrics(random.Random(seed))
+        path = written_lines(tmp_path, records)
+        names = {"rubric_score": Fraction(1, 2), "rubric_score(credit=strict)": Fraction(0)}
+        scores = rageval.evaluate_answers([*names], path)
+        for record in records:
+            for name, credit in names.items():
+                value = scores[record["run_id"]][name].by_query[record["qid"]]
+                expected = rubric_of(record, credit)
+                assert (value != value) if expected is None else value == pytest.approx(float(expected))
+        # Whoever has the mandatory criteria as vital nuggets knows how many failed.
+        mandatory = [of for of in records[0]["criteria"] if of["tier"] == "mandatory"]
+        if mandatory:
+            met = sum(of["verdict"] == "satisfied" for of in mandatory) / len(mandatory)
+            strict = rageval.evaluate_answers("v_strict", path)["r"]["v_strict"]
+            assert strict.by_query["0"] == pytest.approx(met)
+
+    @pytest.mark.parametrize("seed", range(2))
+    @pytest.mark.slow
+    def test_battles(self, tmp_path: Path, seed: int) -> None:
+        battles = drawn_battles(random.Random(seed), 1000)
+        path = written_lines(tmp_path, battles)
+        matrix = rows_of("arena", path, "--matrix", "--format", "json")
+        counts = {(row["wins-ties-losses"], other): row[other] for row in matrix for other in "abcd"}
+        rates: dict[str, list[float]] = {run: [] for run in "abcd"}
+        for pair in combinations("abcd", 2):
+            of_pair = [of for of in battles if tuple(of["pair"]) == pair and of["status"] == "completed"]
+            wins = [sum(of["preferred_run_id"] == run for of in of_pair) for run in pair]
+            ties = sum(of["judge_verdict"] in TIES for of in of_pair)
+            assert counts[pair] == [wins[0], ties, wins[1]]
+            assert counts[pair[::-1]] == [wins[1], ties, wins[0]]
+            for run, won in zip(pair, wins, strict=True):
+                rates[run].append(won + ties / 2)
+        number = Counter(run for of in battles if of["judge_verdict"] for run in of["pair"])
+        standings = rows_of("arena", path, "--format", "json")
+        assert {row["system"]: row["win_rate"] for row in standings} == pytest.approx(
+            {run: sum(won) / number[run] for run, won in rates.items()}
+        )
+        # The place in which each was shown is read, too, and that nothing was shown in both.
+        assert "shown at one position only" in CliRunner().invoke(main, ["arena", path]).stderr
+
+    def test_what_failed_and_was_asked_again_counts_once(self, tmp_path: Path) -> None:
+        battles = drawn_battles(random.Random(1), 60)
+        repeats = [
+            of | {"judge_verdict": "Tie", "status": "completed"} for of in battles if not of["judge_verdict"]
+        ]
+        assert repeats
+        path = written_lines(tmp_path, [*battles, *repeats])
+        ran = CliRunner().invoke(main, ["arena", path])
+        assert ran.exit_code == 0
+        assert "failed" not in ran.stderr
+        once = CliRunner().invoke(main, ["arena", written_lines(tmp_path, [*battles, *repeats[1:]])])
+        assert "2 judgements failed; their comparisons are left out" in once.stderr
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            ({"judge_verdict": "C"}, "as `judge_verdict`, found 'C'"),
+            ({"judge_verdict": "A", "preferred_run_id": "b"}, "expected 'a' as `preferred_run_id`"),
+            ({"judge_verdict": "Tie", "preferred_run_id": "b"}, "found 'b'"),
+            ({"assistant_b_run_id": "a"}, "expected two systems, found 'a' as both"),
+        ],
+    )
+    def test_a_battle_that_contradicts_itself_is_refused(
+        self, tmp_path: Path, change: dict[str, Any], says: str
+    ) -> None:
+        battle = {"qid": "1", "assistant_a_run_id": "a", "assistant_b_run_id": "b", "judge_verdict": "A"}
+        ran = CliRunner().invoke(main, ["arena", written_lines(tmp_path, [battle | change])])
+        assert ran.exit_code == 2
+        assert "ragdoll.jsonl:1" in ran.stderr
+        assert says in ran.stderr
+
+    def test_a_verdict_that_is_none_is_refused_and_a_failed_one_missing(self, tmp_path: Path) -> None:
+        record = {"qid": "1", "run_id": "r", "criteria": [{"weight": 1, "verdict": "good"}]}
+        with pytest.raises(rageval.InputError, match=r"as `verdict`.*found 'good'"):
+            values("rubric_score", written_lines(tmp_path, [record]))
+        record["criteria"] = [{"weight": 3, "verdict": "satisfied"}, {"weight": 1, "verdict": "failed"}]
+        path = written_lines(tmp_path, [record])
+        ran = CliRunner().invoke(main, [path, "-m", "rubric_score"])
+        assert ran.exit_code == 3
+        assert values("rubric_score", path, on_missing="worst") == {"r": [0.75]}  # RAGDoll's
 
 
 SCALES = {

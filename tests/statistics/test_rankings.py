@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +23,7 @@ from rageval.statistics.rankings import (
     spearman,
     tau_ap,
     tau_b,
+    tau_gap,
 )
 from rageval.statistics.samples import SLACK, Sample, settled, settled_columns
 
@@ -39,6 +41,46 @@ def slow_tau_ap(truth: list[float], estimate: list[float]) -> float:
         if higher:
             shares.append(sum(other > own for other in higher) / len(higher))
     return 2 * sum(shares) / len(shares) - 1
+
+
+def slow_tau_gap(truth: list[float], estimate: list[float]) -> float:
+    """After the paper, pair by pair: of the gaps to all above a system, the part in the right order."""
+    shares = []
+    for own, score in zip(truth, estimate, strict=True):
+        gaps = [Fraction(other) - Fraction(own) for other, theirs in zip(truth, estimate, strict=True)
+                 if theirs > score]  # fmt: skip
+        if any(gaps):
+            shares.append(sum(gap for gap in gaps if gap > 0) / sum(map(abs, gaps)))
+    return 2 * float(sum(shares) / len(shares)) - 1 if shares else math.nan
+
+
+@given(sides)
+@settings(max_examples=80)
+@pytest.mark.slow
+def test_tau_gap_beside_the_oracle(both: tuple[list[float], list[float]]) -> None:
+    one, other = map(np.array, both)
+    assert tau_gap(one, other) == pytest.approx(slow_tau_gap(*both), abs=1e-12, nan_ok=True)
+    assert tau_gap(7 * one, other) == pytest.approx(tau_gap(one, other), abs=1e-12, nan_ok=True)
+    assert tau_gap(one, one) == pytest.approx(math.nan if len(set(both[0])) == 1 else 1.0, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("truth", "estimate", "expected"),
+    [
+        ([0.9, 0.5, 0.45, 0.2], [4, 3, 2, 1], 1.0),
+        ([0.9, 0.5, 0.45, 0.2], [1, 2, 3, 4], -1.0),
+        ([0.9, 0.5, 0.4], [3, 1, 2], 2 * (1 + 0.4 / 0.5) / 2 - 1),
+        ([0.9, 0.5, 0.45, 0.2], [0.8, 0.5, 0.6, 0.1], 0.9259259),  # a near pair is swapped
+        ([0.9, 0.5, 0.45, 0.2], [0.6, 0.8, 0.4, 0.1], 1 / 3),  # a far one
+        ([0.9, 0.5, 0.4], [3, 1, 1], 1.0),  # nobody is above whoever is tied with it
+        ([0.9, 0.9, 0.4], [1, 2, 0], 1.0),  # no gap, no error
+        ([1, 2, 3], [5, 5, 5], math.nan),  # where autojudge-evaluate has 0
+        ([5, 5, 5], [1, 2, 3], math.nan),
+    ],
+)
+def test_tau_gap_by_hand(truth: list[float], estimate: list[float], expected: float) -> None:
+    value = tau_gap(np.array(truth), np.array(estimate))
+    assert value == pytest.approx(expected, abs=1e-7, nan_ok=True)
 
 
 def slow_rbo(one: str, other: str, p: float) -> float:
@@ -81,6 +123,7 @@ def test_the_order_of_systems_changes_nothing() -> None:
     for places in ([4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
         assert tau_ap(one[places], other[places]) == tau_ap(one, other)
         assert tau_ap(other[places], one[places]) == tau_ap(other, one)
+        assert tau_gap(one[places], other[places]) == pytest.approx(tau_gap(one, other), abs=1e-15)
 
 
 def drawn(generator: np.random.Generator, truth: np.ndarray, topics: int) -> Sample:
