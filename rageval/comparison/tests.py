@@ -3,9 +3,9 @@
 Of values of two or three levels (right or wrong; good, half, bad) flipped signs are exact but for skewness,
 and resampling promises too much. Graded values differ by amounts, and often a few differ most. There the
 studentized bootstrap holds, but is too sure where few of many values differ, or these have long tails on both
-sides; flipped signs are exact there. So both must agree. Of one pair resamples decide alone if its differences
-are skewed, also without the largest one: flipped signs are then about symmetry, not about the mean. How often
-claims are false is in benchmarks/README.md.
+sides; flipped signs are exact there. So both must agree. Of one pair resamples decide alone if its
+differences are skewed, also without the largest one: flipped signs are then about symmetry, not about the
+mean. How often claims are false is in benchmarks/README.md.
 """
 
 from __future__ import annotations
