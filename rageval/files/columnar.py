@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -161,6 +161,34 @@ def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None
         finally:
             if writer is not None:
                 writer.close()
+
+
+@contextmanager
+def table_written(
+    path: Path, columns: Mapping[str, str]
+) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None]]:
+    """Yield what writes rows to a Parquet file, a group of rows a call; a cell that a row lacks is null.
+
+    `columns` are the names with what their cells hold: `text`, `texts`, `number`, `whole`, or `messages`
+    (of a chat: role and content). The file has them all, also if it has no row.
+    """
+    pyarrow, parquet = _engine(str(path))
+    text = pyarrow.string()
+    kinds = {
+        "text": text,
+        "texts": pyarrow.list_(text),
+        "number": pyarrow.float64(),
+        "whole": pyarrow.int64(),
+        "messages": pyarrow.list_(pyarrow.struct([("role", text), ("content", text)])),
+    }
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    with whole_file(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
+
+        def write_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+            if rows:
+                writer.write_table(pyarrow.Table.from_pylist([*map(dict, rows)], schema))
+
+        yield write_rows
 
 
 class _RowBatch:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -18,6 +19,7 @@ from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Mo
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
 from rageval.judges.cascade import PeoplesLabels, hand_on_unsure, labels_of, number_in
+from rageval.judges.exchange import LOT, Exchange, ask_files, open_exchange
 from rageval.judges.judge import Asked, JudgeClient, Written, decided, judge, nuggetize, split
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
@@ -238,6 +240,17 @@ class Settings:
     gold_chosen
         How the labels of `gold` and `fit` were chosen: `uniform` or a plan. Without it, what they show holds
         if they are a random draw. Labels that were not drawn alike are refused.
+    requests_out
+        Ask nobody, and write every request without a stored reply to this file: JSON lines as the provider's
+        batches hold them, or Parquet.
+    replies_in
+        Ask nobody, and take replies from these files. The rest is missing.
+    made_by
+        What computed these replies: `"vllm,version=0.11.0,dtype=bfloat16,parallelism=tp2"`.
+    sample
+        The share of the things to judge that is judged, the same ones each time.
+    exchange
+        Files that are open already; see `exchanged`.
     """
 
     store: str | None = None
@@ -264,9 +277,25 @@ class Settings:
     keep_error: float | None = None
     gold: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | PeoplesLabels | None = None
     gold_chosen: str | os.PathLike[str] | Mapping[str, float] | None = None
+    requests_out: str | os.PathLike[str] | None = None
+    replies_in: Sequence[str | os.PathLike[str]] = ()
+    made_by: str | None = None
+    sample: float = 1.0
+    exchange: Exchange | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what could not be tried again, and a tiebreak where no vote can be tied."""
+        if self.uses_files and (self.batch or self.max_cost is not None or self.max_calls is not None):
+            raise UsageError(
+                "--requests-out and --replies-in ask nobody, so there is no batch and no limit; leave out"
+                " --batch, --max-cost and --max-calls"
+            )
+        if self.uses_files and self.is_cascade:
+            raise UsageError(
+                "--then and --keep-error cannot be combined with --requests-out and --replies-in"
+            )
+        if self.made_by is not None and not self.replies_in:
+            raise UsageError("--made-by describes replies in files; needs --replies-in FILE")
         if self.tiebreak is not None and self.vote not in ("majority", "median"):
             raise UsageError(
                 f"tiebreak: vote {visible(self.vote)!r} has no ties to break; expected majority or median"
@@ -308,6 +337,11 @@ class Settings:
     def is_cascade(self) -> bool:
         """Whether uncertain verdicts go to another judge or to people."""
         return self.then is not None or self.keep_error is not None
+
+    @property
+    def uses_files(self) -> bool:
+        """Whether requests go to files and replies come from files."""
+        return self.requests_out is not None or bool(self.replies_in)
 
     @property
     def retried(self) -> tuple[str, ...]:
@@ -380,13 +414,53 @@ def ask_all_judges(
 
     A `budget` that other jobs share is in place of the one that the settings set.
     """
+    with exchanged(settings) as settings:
+        return _rows_of_all(judges, rubric, material, settings, budget)
+
+
+def each_judgement(
+    judges: Sequence[str | Model],
+    rubric: Rubric,
+    material: Material,
+    settings: Settings,
+    budget: Budget,
+) -> Iterator[dict[str, Any]]:
+    """Yield what each judge says, as it is known; memory does not grow with what nobody waits for."""
     # Judges without a model say themselves what they lack.
     if any(one not in NAMES for one in judges):
         _require_tasks(rubric, material)
+    if settings.uses_files and all(isinstance(one, str) and asks_nobody(one) for one in judges):
+        raise UsageError(
+            f"--requests-out, --replies-in: {visible(str(judges[0]))} is no model, so it has no requests and"
+            " no replies; expected a model, such as openai:MODEL"
+        )
+    for one in judges:
+        yield from _ask_judge(one, rubric, material, settings, budget)
+
+
+@contextmanager
+def exchanged(settings: Settings) -> Iterator[Settings]:
+    """Open the files of requests and replies for as long as judges are asked; as it is if they are open."""
+    if not settings.uses_files or settings.exchange is not None:
+        yield settings
+        return
+    out = None if settings.requests_out is None else os.fspath(settings.requests_out)
+    files = [os.fspath(path) for path in settings.replies_in]
+    with open_exchange(out, files, settings.made_by) as exchange:
+        yield replace(settings, exchange=exchange)
+
+
+def _rows_of_all(
+    judges: Sequence[str | Model],
+    rubric: Rubric,
+    material: Material,
+    settings: Settings,
+    budget: Budget | None,
+) -> list[dict[str, Any]]:
     if settings.gold is not None or settings.fit is not None:
         settings, _ = prepare_settings(judges, rubric, material, settings)
     budget = budget or settings.budget()
-    rows = [row for one in judges for row in _ask_judge(one, rubric, material, settings, budget)]
+    rows = [*each_judgement(judges, rubric, material, settings, budget)]
     if settings.is_cascade:
         if len(judges) != 1:
             raise UsageError(f"--then and --keep-error take one judge, found {len(judges)}")
@@ -492,7 +566,8 @@ def nuggets_by(
         raise UsageError(f"the judge {who!r} cannot write nuggets; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
     budget = budget or settings.budget()
-    return nuggetize(rubric, material, _judge_client(who, settings, budget))
+    with exchanged(settings) as settings:
+        return nuggetize(rubric, material, _judge_client(who, settings, budget))
 
 
 def claims_by(
@@ -505,7 +580,8 @@ def claims_by(
     if isinstance(who, str) and asks_nobody(who):
         raise UsageError(f"the judge {who!r} cannot extract claims; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
-    return split(rubric, material, _judge_client(who, settings, settings.budget()))
+    with exchanged(settings) as settings:
+        return split(rubric, material, _judge_client(who, settings, settings.budget()))
 
 
 def forecast(
@@ -569,7 +645,11 @@ def _ask_judge(
         return
     asked = _judge_client(who, settings, budget)
     # Before the job: a judge that can be talked into a verdict should be known before it is paid.
+    exchange = settings.exchange
+    before = 0 if exchange is None else exchange.unanswered
     rates = check_with_canaries(rubric, material, asked, settings.canaries)
+    if exchange is not None:
+        exchange.unchecked += exchange.unanswered - before
     first = next((task for task in tasks(rubric, material) if not task.failed), None)
     # Of several shares one has the first task, and it alone notes what is of the whole job.
     is_mine = first is not None and asked.is_mine(rubric.request(first.data, first.ids))
@@ -592,6 +672,8 @@ def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> Judge
     in_batches = partial(ask_in_batches, poll_every=settings.poll_every, rebuy=settings.rebuy)
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
+    if settings.exchange is not None:
+        asking = partial(ask_files, exchange=settings.exchange)
 
     def ask(requests: Asked, on_reply: OnReply, refresh: bool) -> Iterator[tuple[int, Reply]]:
         with Store(settings.store) as store:
@@ -615,6 +697,8 @@ def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> Judge
         retry=settings.retried,
         asks_at_once=settings.batch,
         runs=budget.unreadable.setdefault(f"{model.name} {model.endpoint}", {}),
+        lot=None if settings.exchange is None else LOT,
+        sample=settings.sample,
     )
 
 

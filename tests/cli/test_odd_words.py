@@ -168,6 +168,10 @@ LINES: dict[str, tuple[str, ...]] = {
         *("questions.jsonl", "--qrels", "qrels", "--rel", "1", "--examples", "qrels", "--compat", "umbrela"),
         *("--judge", "lexical"),
     ),
+    "judge files": (
+        *("judge", "crag", "answers", "--questions", "gold", "--judge", "openai:m", "--replies-in", "other"),
+        *("--made-by", "vllm", "--again", "0.5", "--requests-out", "out/requests", "-o", "out/judged"),
+    ),
     "rubrics": ("rubrics", "crag"),
     "rubrics show": ("rubrics", "show", "crag"),
     "rubrics import": (
@@ -234,6 +238,7 @@ OUTPUTS = (
     "--plot",
     "--fix",
     "--disagreements",
+    "--requests-out",
     "--save-baseline",
     "--md",
     "--junit",
