@@ -250,9 +250,9 @@ def _store_reply(
 class ReplyFiles:
     """Replies by key, on disk until their requests are met."""
 
-    def __init__(self, paths: Sequence[str | Path], engine: Mapping[str, Any]) -> None:
+    def __init__(self, paths: Sequence[str | Path], facts: Mapping[str, Any]) -> None:
         self.taken = Taken()
-        self._engine = engine
+        self._facts = facts
         self._rows = _temporary(
             "CREATE TABLE replies (key TEXT PRIMARY KEY, record TEXT, is_error INTEGER, used INTEGER)"
         )
@@ -274,7 +274,7 @@ class ReplyFiles:
         """Return what computed a reply, by its own line or as was said of all."""
         own = record.get("engine")
         if not isinstance(own, Mapping):
-            return dict(self._engine)
+            return dict(self._facts)
         return {name: str(own[name]) for name in ENGINE_FACTS if own.get(name)}
 
     def count_foreign(self) -> Taken:

@@ -291,7 +291,7 @@ class _Round:
         """Ask, and return the outcome of each task; `JudgeFailed` if too many in a row cannot be read."""
         # Once where there is nothing to ask, too: a share without a task has its store like the others.
         while True:
-            self._is_probing = self._run.is_long
+            self._is_probing = self._run.is_long and self._judge.lot is None
             # All that waits goes out together, unless nothing may come of it.
             if self._is_probing:
                 some = [number for number in self._run.first_suspects() if number in self._waiting]
@@ -311,6 +311,10 @@ class _Round:
                 self._run.acquit()
             elif self._is_probing and self._waiting.keys().isdisjoint(self._run.first_suspects()):
                 raise self._run.failure(self._judge.name, "{} items in a row")
+        # Where nobody is waited for, further tries come later; the job ends once these were made, too.
+        suspects = self._run.first_suspects() if self._judge.lot is not None and self._run.is_long else []
+        if suspects and all(self._outcomes[number][-1].status in UNREADABLE for number in suspects):
+            raise self._run.failure(self._judge.name, "{} items in a row")
         settled = {number: outcomes for number, outcomes in self._outcomes.items() if outcomes}
         self._run.end_of_requests(number for number in settled if self.lost(number) in UNREADABLE)
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -14,11 +14,12 @@ from typing import Any
 from rageval.core.remark import Remark
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.judges import short
-from rageval.judges.asking import DEFAULT_PATIENCE, JobProgress, OnReply, ask_all
+from rageval.judges.asking import DEFAULT_PATIENCE, JobProgress, OnReply, Patience, ask_all
 from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply, Request
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
 from rageval.judges.cascade import PeoplesLabels, hand_on_unsure, labels_of, number_in
+from rageval.judges.cluster import EngineChoice, RayJob, missing_requests
 from rageval.judges.exchange import LOT, Exchange, ask_files, open_exchange
 from rageval.judges.judge import Asked, JudgeClient, Written, decided, judge, nuggetize, split
 from rageval.judges.material import Material, tasks
@@ -247,6 +248,11 @@ class Settings:
         Ask nobody, and take replies from these files. The rest is missing.
     made_by
         What computed these replies: `"vllm,version=0.11.0,dtype=bfloat16,parallelism=tp2"`.
+    ray
+        Ask through Ray: `"ray"` for a cluster of this machine, or `"ray://HOST:PORT"`.
+    engine_class
+        `"module:Class"` with a method `generate(batch)`, which answers on each worker of Ray. By default vLLM
+        for `vllm:MODEL`; all other models are asked where they are served.
     sample
         The share of the things to judge that is judged, the same ones each time.
     exchange
@@ -280,6 +286,8 @@ class Settings:
     requests_out: str | os.PathLike[str] | None = None
     replies_in: Sequence[str | os.PathLike[str]] = ()
     made_by: str | None = None
+    ray: str | None = None
+    engine_class: str | None = None
     sample: float = 1.0
     exchange: Exchange | None = field(default=None, repr=False)
 
@@ -294,6 +302,15 @@ class Settings:
             raise UsageError(
                 "--then and --keep-error cannot be combined with --requests-out and --replies-in"
             )
+        if self.ray is not None and (self.batch or self.uses_files):
+            raise UsageError(
+                "--engine cannot be combined with --batch, --requests-out and --replies-in; choose one way"
+                " to ask"
+            )
+        if self.ray is not None and self.ray != "ray" and not self.ray.startswith("ray://"):
+            raise UsageError(f"--engine {visible(self.ray)!r}: expected ray, or ray://HOST:PORT")
+        if self.engine_class is not None and self.ray is None:
+            raise UsageError("--engine-class needs --engine ray")
         if self.made_by is not None and not self.replies_in:
             raise UsageError("--made-by describes replies in files; needs --replies-in FILE")
         if self.tiebreak is not None and self.vote not in ("majority", "median"):
@@ -567,7 +584,8 @@ def nuggets_by(
     _require_tasks(rubric, material)
     budget = budget or settings.budget()
     with exchanged(settings) as settings:
-        return nuggetize(rubric, material, _judge_client(who, settings, budget))
+        client = _ready_client(who, settings, budget, lambda client: [nuggetize(rubric, material, client)])
+        return nuggetize(rubric, material, client)
 
 
 def claims_by(
@@ -580,8 +598,10 @@ def claims_by(
     if isinstance(who, str) and asks_nobody(who):
         raise UsageError(f"the judge {who!r} cannot extract claims; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
+    budget = settings.budget()
     with exchanged(settings) as settings:
-        return split(rubric, material, _judge_client(who, settings, settings.budget()))
+        client = _ready_client(who, settings, budget, lambda client: [split(rubric, material, client)])
+        return split(rubric, material, client)
 
 
 def forecast(
@@ -643,7 +663,15 @@ def _ask_judge(
         )  # fitted by `prepare_settings`
         yield from judge_offline(who, rubric, material, curve)
         return
-    asked = _judge_client(who, settings, budget)
+    asked = _ready_client(
+        who,
+        settings,
+        budget,
+        lambda client: [check_with_canaries(rubric, material, client, settings.canaries)],
+        # The first of all things to judge: a judge whose replies cannot be read is not asked about the rest.
+        lambda client: islice(judge(rubric, material, client), 1),
+        lambda client: judge(rubric, material, client),
+    )
     # Before the job: a judge that can be talked into a verdict should be known before it is paid.
     exchange = settings.exchange
     before = 0 if exchange is None else exchange.unanswered
@@ -659,16 +687,46 @@ def _ask_judge(
         yield judgement
 
 
+def _ready_client(
+    who: str | Model, settings: Settings, budget: Budget, *works: Callable[[JudgeClient], Iterable[object]]
+) -> JudgeClient:
+    """Return a client of the model. Where Ray asks, the replies for all works are stored by then.
+
+    Each work goes as far as the store has replies; what it lacks is asked, until it lacks nothing.
+    """
+    if settings.ray is None:
+        return _judge_client(who, settings, budget)
+    if not isinstance(who, str):
+        raise UsageError(f"--engine: expected the name of a model, such as vllm:MODEL, found {who.name}")
+    choice = EngineChoice(who, settings.engine_class or "", settings.concurrency, _patience(settings))
+
+    def client(write: Any) -> JudgeClient:
+        return _judge_client(who, replace(settings, exchange=Exchange(None, write)), budget)
+
+    with (
+        Store(settings.store) as store,
+        closing(RayJob(settings.ray, choice, store, budget, JobProgress(quiet=settings.quiet))) as job,
+    ):
+        for work in works:
+            while job.ask(missing_requests(lambda write, work=work: work(client(write)))):  # type: ignore[misc]
+                pass
+    return client(None)
+
+
+def _patience(settings: Settings) -> Patience:
+    return replace(
+        DEFAULT_PATIENCE,
+        deadline=DEFAULT_PATIENCE.deadline if settings.timeout is None else settings.timeout,
+        away=DEFAULT_PATIENCE.away if settings.patience is None else settings.patience,
+    )
+
+
 def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> JudgeClient:
     model = who
     if isinstance(model, str):
         is_timed = settings.timeout is not None and is_remote(model)
         model = model_named(model, **({"timeout": settings.timeout} if is_timed else {}))
-    patience = replace(
-        DEFAULT_PATIENCE,
-        deadline=DEFAULT_PATIENCE.deadline if settings.timeout is None else settings.timeout,
-        away=DEFAULT_PATIENCE.away if settings.patience is None else settings.patience,
-    )
+    patience = _patience(settings)
     in_batches = partial(ask_in_batches, poll_every=settings.poll_every, rebuy=settings.rebuy)
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live

@@ -515,13 +515,13 @@ def without(text: str, secrets: list[str]) -> str:
     return text
 
 
-def engine_text(engine: Mapping[str, Any]) -> str:
+def engine_text(facts: Mapping[str, Any]) -> str:
     """Write what computed a reply.
 
     >>> engine_text({"version": "0.11.0", "engine": "vllm", "dtype": "bfloat16"})
     'vllm 0.11.0 bfloat16'
     """
-    return " ".join(visible(str(engine[name])) for name in ENGINE_FACTS if engine.get(name))
+    return " ".join(visible(str(facts[name])) for name in ENGINE_FACTS if facts.get(name))
 
 
 def refuse_credentials(endpoint: str) -> str:

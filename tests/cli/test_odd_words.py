@@ -172,6 +172,20 @@ LINES: dict[str, tuple[str, ...]] = {
         *("judge", "crag", "answers", "--questions", "gold", "--judge", "openai:m", "--replies-in", "other"),
         *("--made-by", "vllm", "--again", "0.5", "--requests-out", "out/requests", "-o", "out/judged"),
     ),
+    "judge ray": (
+        *(
+            "judge",
+            "crag",
+            "answers",
+            "--questions",
+            "gold",
+            "--judge",
+            "openai:m",
+            "--engine",
+            "ray://odd:1",
+        ),
+        *("--engine-class", "none:None", "-o", "out/judged"),
+    ),
     "rubrics": ("rubrics", "crag"),
     "rubrics show": ("rubrics", "show", "crag"),
     "rubrics import": (

@@ -174,7 +174,7 @@ READ = {
     *("--policy", "--judge", "--support-judge", "--tiebreak", "--then", "--fit", "--cluster", "--group-by"),
 }
 NO_FILES = {
-    "--made-by",
+    *("--made-by", "--engine", "--engine-class"),
     *(
         "--baseline",
         "--anchor",
