@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -49,7 +50,7 @@ from rageval.options import settings_from
 from rageval.scoring.answers import measures_of_answers
 from rageval.scoring.sources import read_qrels, read_run
 from rageval.text import visible
-from rageval.views.judgements import cascade_text, exchange_lines, retest_text
+from rageval.views.judgements import asking_lines, cascade_text, exchange_lines, retest_text
 
 if TYPE_CHECKING:
     from rageval.judges.budget import Budget
@@ -63,6 +64,12 @@ _JUDGE_CHOICES = (
     " frozen:judged.jsonl), or a judge without a model (--judge short, for short answers with gold ones;"
     " --judge lexical, for nuggets)"
 )
+
+
+def _ways(concurrency: int, spec: str, cost: float | None, calls: int) -> Iterator[str]:
+    """Yield the ways to ask a judge, in words."""
+    is_provider = spec.startswith(("openai:", "anthropic:")) and "@" not in spec
+    return asking_lines(spec, cost, calls, concurrency, is_provider)
 
 
 def _share_word(word: str) -> float:
@@ -240,7 +247,8 @@ class Options(Asking):
 
 
 @click.command(
-    cls=Command, first="judges questions output measures nuggets passages then ask max_cost dry_run"
+    cls=Command,
+    first="judges questions output measures nuggets passages then ask batch price max_cost dry_run",
 )
 @click.argument(
     "words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl|ID...]", shell_complete=completing("rubrics")
@@ -298,9 +306,8 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     say(*material.remarks, *remarks)
     if options.dry_run:
         for forecast_rubric in filter(None, (rubric, other)):
-            print_lines(
-                forecast(forecast_rubric, material, options.judges, options.price, options.then, options.ask)
-            )
+            some = options.judges, options.price, options.then, options.ask
+            print_lines(forecast(forecast_rubric, material, *some, ways=partial(_ways, options.concurrency)))
         return
     failed = Counter[str]()
     with exchanged(settings) as settings:

@@ -611,8 +611,13 @@ def forecast(
     price: Sequence[str] | float = (),
     then: str | None = None,
     ask: float | None = None,
+    *,
+    ways: Callable[[str, float | None, int], Iterable[str]],
 ) -> Iterator[str]:
-    """Say what judging would take, without asking anybody; `then` is asked about a share, or up to all."""
+    """Say what judging would take, without asking anybody; `then` is asked about a share, or up to all.
+
+    `ways` words the ways to ask one judge, by its spec, what all calls cost at most, and their number.
+    """
     _require_tasks(rubric, material)
     # What the form of an answer decides costs nothing.
     todo = [task for task in tasks(rubric, material) if not task.failed and decided(rubric, task) is None]
@@ -620,10 +625,10 @@ def forecast(
     letters = sum(len(request.system) + len(request.user) for request in requests)
     room = sum(request.max_tokens for request in requests)
     yield f"{len(requests):,} calls per judge, about {letters // 4:,} tokens in, at most {room:,} out"
-    for spec in judges:
-        yield f"{spec}: {_price_of(spec, requests, price)}"
-    # What the labels of the dearer of two judges save as --gold for the cheaper one.
     costs = [None if asks_nobody(spec) else estimate(requests, spec, price) for spec in judges]
+    for spec, cost in zip(judges, costs, strict=True):
+        yield from [f"{spec}: asks nobody"] if asks_nobody(spec) else ways(spec, cost, len(requests))
+    # What the labels of the dearer of two judges save as --gold for the cheaper one.
     if len(costs) == 2 and all(costs):
         (low, cheap), (high, dear) = sorted(zip(map(float, filter(None, costs)), judges, strict=True))
         fewer, less = ([saving(low / high, follows)[index] for follows in _FOLLOWS] for index in (0, 1))

@@ -66,6 +66,35 @@ def _examples(places: Sequence[str], count: int) -> str:
     return f": {shown}{', …' * (count > len(places))}" if places else ""
 
 
+def asking_lines(
+    spec: str, cost: float | None, calls: int, concurrency: int, is_provider: bool
+) -> Iterator[str]:
+    """Yield the ways to ask a judge: live, in batches where the provider takes them, and through Ray.
+
+    >>> for line in asking_lines("openai:m", 12.3, 100_000, 16, is_provider=True):
+    ...     print(line)
+    openai:m: at most 12.30 USD; 1:44:10 if a call takes 1 s, with 16 at a time (--concurrency)
+      --batch: at most 6.15 USD, within a day
+      --engine ray: at most 12.30 USD, with 16 calls at a time on each worker
+    >>> print(*asking_lines("vllm:m", 0.0, 160, 16, is_provider=False), sep="\\n")
+    vllm:m: at most 0.00 USD; 0:00:10 if a call takes 1 s, with 16 at a time (--concurrency)
+      --engine ray: the time of your GPUs, divided by their number
+    """
+    price = "price unknown (--price)" if cost is None else f"at most {cost:,.2f} USD"
+    minutes, seconds = divmod(-(-calls // concurrency), 60)
+    hours, minutes = divmod(minutes, 60)
+    yield (
+        f"{spec}: {price}; {hours:,}:{minutes:02}:{seconds:02} if a call takes 1 s, with {concurrency:,} at a"
+        " time (--concurrency)"
+    )
+    if is_provider:
+        yield f"  --batch: {'half of that' if cost is None else f'at most {cost / 2:,.2f} USD'}, within a day"
+    if spec.startswith("vllm:") and "@" not in spec:
+        yield "  --engine ray: the time of your GPUs, divided by their number"
+    else:
+        yield f"  --engine ray: {price}, with {concurrency:,} calls at a time on each worker"
+
+
 def retest_text(agreements: Sequence[tuple[float, float, float]], both: int, asked: int) -> str:
     """Return how far the verdicts on a sample are the same when it is asked about again.
 
