@@ -42,7 +42,8 @@ try:
         from rageval.__main__ import main
         main()
 finally:
-    open(place, "w").write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    open(place, "w").write(f"{used.ru_maxrss / 1024} {used.ru_utime + used.ru_stime}")
 """
 
 
@@ -113,7 +114,7 @@ class Bench:
         write_material(folder, count)
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", MEASURED, "memory", *words]
+        command = [sys.executable, "-c", MEASURED, "used", *words]
         return subprocess.Popen(command, cwd=self.folder, env=dict(self.environment))
 
     def run(self, name: str, *words: str) -> float:
@@ -122,8 +123,9 @@ class Bench:
         start = time.perf_counter()
         code = self.start(*words).wait()
         seconds = time.perf_counter() - start
-        memory = float((self.folder / "memory").read_text())
-        self.rows.append((name, f"{seconds:,.0f}", f"{self.count / seconds:,.0f}", f"{memory:,.0f}"))
+        memory, processor = map(float, (self.folder / "used").read_text().split())
+        speed = self.count / seconds
+        self.rows.append((name, f"{seconds:,.0f}", f"{processor:,.0f}", f"{speed:,.0f}", f"{memory:,.0f}"))
         print(*self.rows[-1], f"exit {code}", sep=" | ", flush=True)
         return seconds
 
@@ -180,10 +182,10 @@ def by_ray(bench: Bench) -> None:
         str(bench.folder / "bare.jsonl"),
     )
     ours = bench.run("--engine ray", *bench.through_ray("ray.sqlite"))
-    again = bench.run("the same again: all is stored", *bench.through_ray("ray.sqlite"))
+    repeat = bench.run("the same again: all is stored", *bench.through_ray("ray.sqlite"))
     print(
         f"beside the bare pipeline --engine ray takes {ours / plain - 1:+.0%} time, and"
-        f" {(ours - again) / plain - 1:+.0%} without reading what is stored"
+        f" {(ours - repeat) / plain - 1:+.0%} without reading what is stored"
     )
 
 
@@ -261,7 +263,7 @@ def main() -> None:
             if options.kill:
                 with_kills(bench)
             nodes.shutdown()
-        print(markdown(("", "seconds", "requests/s", "driver, MB"), bench.rows))
+        print(markdown(("", "seconds", "of the driver's processor", "requests/s", "MB"), bench.rows))
 
 
 if __name__ == "__main__":

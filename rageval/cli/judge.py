@@ -29,6 +29,7 @@ from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.files.answers import write_claims
 from rageval.files.judgements import judgement_line
 from rageval.files.kinds import is_answer_table
+from rageval.files.line_tables import JUDGEMENT_COLUMNS, PARQUET, write_line_table
 from rageval.files.nuggets import write_nuggets
 from rageval.judges import votes
 from rageval.judges.material import SPLITS, UNITS, gathered
@@ -66,7 +67,19 @@ _JUDGE_CHOICES = (
 )
 
 
-def _ways(concurrency: int, spec: str, cost: float | None, calls: int) -> Iterator[str]:
+def _deliver(rubric: Rubric, lines: Iterable[str], output: opt.File | None) -> None:
+    """Print the lines of a result, or write them to a file; judgements also as a table."""
+    if output is None or not str(output).endswith(PARQUET):
+        deliver(lines, output)
+        return
+    if rubric.file.unit in (*UNITS, SPLITS, "bank"):
+        raise UsageError(
+            f"-o {visible(str(output))}: {rubric.name} writes a list, which is no table of judgements"
+        )
+    write_line_table(output, JUDGEMENT_COLUMNS, lines)
+
+
+def _asking_lines(concurrency: int, spec: str, cost: float | None, calls: int) -> Iterator[str]:
     """Yield the ways to ask a judge, in words."""
     is_provider = spec.startswith(("openai:", "anthropic:")) and "@" not in spec
     return asking_lines(spec, cost, calls, concurrency, is_provider)
@@ -307,7 +320,9 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     if options.dry_run:
         for forecast_rubric in filter(None, (rubric, other)):
             some = options.judges, options.price, options.then, options.ask
-            print_lines(forecast(forecast_rubric, material, *some, ways=partial(_ways, options.concurrency)))
+            print_lines(
+                forecast(forecast_rubric, material, *some, ways=partial(_asking_lines, options.concurrency))
+            )
         return
     failed = Counter[str]()
     with exchanged(settings) as settings:
@@ -319,7 +334,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
                 pass
             failed.clear()
         else:
-            deliver(_result_lines(rubric, material, options, settings, failed), options.output)
+            _deliver(rubric, _result_lines(rubric, material, options, settings, failed), options.output)
         exchange = settings.exchange
         taken = exchange.replies.count_foreign() if exchange is not None and exchange.replies else None
     unchecked = 0
@@ -385,7 +400,7 @@ def _compare_rubrics(
         rows_by_place.append({votes.place(row): row for row in rows})
         failed.update(row["status"] for row in rows if row["status"] not in votes.GRADED)
         if options.output is not None and rubric is rubrics[0]:
-            deliver(map(judgement_line, rows), options.output)
+            _deliver(rubric, map(judgement_line, rows), options.output)
     one, other = rows_by_place
     print_lines(passport_lines(passport(one, other), (one, other), _MOST_DIFFERENCES, "table"))
 

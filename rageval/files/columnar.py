@@ -40,6 +40,7 @@ RUN = ("query_id", "doc_id", "score")
 _QRELS = ("query_id", "doc_id", "relevance")
 _OF_KINDS = {"run": RUN, "qrels": _QRELS}
 _JUDGED, _VERDICT = {"query_id", "run_id"}, {"label", "grade"}  # columns of judged answers
+_STEPS, _OF_STEPS = {"query_id", "kind"}, {"docs", "step", "tool"}  # columns of steps
 _INDEX = "__index_level_"  # pandas' numbers of rows
 ROWS = 2**16  # of a batch
 _PLAIN_ROWS = 2**8  # which may hold whole texts
@@ -47,11 +48,14 @@ _CELLS = 2**22  # of a batch
 
 
 def kind_of_columns(source: Source) -> str:
-    """Return `run`, `qrels` or `answer rows`, by the columns; `table` if they are others."""
+    """Return the kind of a table by its columns: `run`, `qrels`, `answer rows`, …, or `table`."""
     with _opened_table(source) as file:
         names = list(file.schema_arrow.names)
     # Further columns are allowed: tools add their own.
     is_judged = set(names) >= _JUDGED and not _VERDICT.isdisjoint(names)
+    is_steps = set(names) >= _STEPS and not _OF_STEPS.isdisjoint(names)
+    if is_steps:
+        return "step columns"
     otherwise = "judged columns" if is_judged else "answer rows" if is_answered(names) else "table"
     return next((kind for kind, columns in _OF_KINDS.items() if set(names).issuperset(columns)), otherwise)
 

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.columnar import plain_rows, table_written
 from rageval.files.jsonl import as_line
+from rageval.files.line_tables import PARQUET
 from rageval.files.opening import chunks, is_columnar, name_of
 from rageval.files.writing import whole_file
 from rageval.judges.asking import OnReply, never_stop, with_keys
@@ -35,7 +36,6 @@ from rageval.text import visible
 _AT_ONCE = 500  # replies a transaction
 _EXAMPLES = 3  # of what is left out, by name
 _ROWS = 1_000  # of a table, written at once
-_TABLE = ".parquet"
 LOT = 1_000  # things judged at a time, where nobody is waited for
 NOT_ASKED = "no reply yet"
 REQUEST_COLUMNS = {
@@ -401,7 +401,7 @@ def _temporary(*statements: str) -> sqlite3.Connection:
 @contextmanager
 def _writer(path: Path) -> Iterator[_Write]:
     """Yield what writes one request to the file, whose name says its form."""
-    if path.suffix == _TABLE:
+    if path.suffix == PARQUET:
         with table_written(path, REQUEST_COLUMNS) as write_rows:
             rows: list[dict[str, Any]] = []
 
