@@ -177,3 +177,9 @@ class JudgeOptions(TypedDict, total=False):
     keep_error: float | None
     gold: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | None
     gold_chosen: str | os.PathLike[str] | Mapping[str, float] | None
+    requests_out: str | os.PathLike[str] | None
+    replies_in: Sequence[str | os.PathLike[str]]
+    made_by: str | None
+    ray: str | None
+    engine_class: str | None
+    sample: float

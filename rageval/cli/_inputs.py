@@ -14,7 +14,16 @@ from rageval.cli._output import say
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MeasureError, Place, UsageError
 from rageval.files.columnar import unlike_ours
-from rageval.files.kinds import is_answer_table, is_log, kind_of, start_of_file, unlike, wrong_kind
+from rageval.files.kinds import (
+    LINE_TABLES,
+    is_answer_table,
+    is_log,
+    kind_of,
+    start_of_file,
+    unlike,
+    wrong_kind,
+)
+from rageval.files.line_tables import lines_of_table
 from rageval.files.opening import (
     STDIN,
     File,
@@ -89,6 +98,9 @@ def sort_words(words: tuple[str, ...], reading: Reading, tables: bool = False) -
         if tables and is_answer_table(source, reading, _PLACES):
             inputs.unjudged.append(source)
             continue
+        kind = kind_of(source, reading) if is_columnar(source) else None
+        if kind is not None and kind.name in LINE_TABLES:
+            source = lines_of_table(source)
         roles = _roles_of(source, reading)
         if len(roles) > 1:
             unknown.append(source)

@@ -17,6 +17,7 @@ from rageval.cli._options import Command, takes_options
 from rageval.cli._output import print_lines, say
 from rageval.errors import InputError, UsageError
 from rageval.files.folders import digests, refuse_others, remove, require_folder, unchanged
+from rageval.files.line_tables import PARQUET, STEP_COLUMNS, write_line_table
 from rageval.files.whole import read_whole
 from rageval.files.writing import refuse_place, write_lines
 from rageval.logs import read
@@ -244,7 +245,10 @@ def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
         print_lines(lines())
         return
     refuse_place(Path(output), *logs)
-    write_lines(Path(output), lines(), makes_folder=False)
+    if kind == "steps" and output.endswith(PARQUET):
+        write_line_table(Path(output), STEP_COLUMNS, lines())
+    else:
+        write_lines(Path(output), lines(), makes_folder=False)
 
 
 def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], options: Options) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -22,11 +24,12 @@ from rageval.cli._output import deliver, print_lines, say
 from rageval.cli._tables import answers_of
 from rageval.cli.label_agree import passport_lines
 from rageval.cli.score import score
-from rageval.comparison.passport import passport
+from rageval.comparison.passport import passport, retest_agreement
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.files.answers import write_claims
 from rageval.files.judgements import judgement_line
 from rageval.files.kinds import is_answer_table
+from rageval.files.line_tables import JUDGEMENT_COLUMNS, PARQUET, write_line_table
 from rageval.files.nuggets import write_nuggets
 from rageval.judges import votes
 from rageval.judges.material import SPLITS, UNITS, gathered
@@ -35,6 +38,8 @@ from rageval.judges.panel import (
     Settings,
     ask_all_judges,
     claims_by,
+    each_judgement,
+    exchanged,
     forecast,
     nuggets_by,
     prepare_settings,
@@ -46,7 +51,7 @@ from rageval.options import settings_from
 from rageval.scoring.answers import measures_of_answers
 from rageval.scoring.sources import read_qrels, read_run
 from rageval.text import visible
-from rageval.views.judgements import cascade_text
+from rageval.views.judgements import asking_lines, cascade_text, exchange_lines, retest_text
 
 if TYPE_CHECKING:
     from rageval.judges.budget import Budget
@@ -60,6 +65,39 @@ _JUDGE_CHOICES = (
     " frozen:judged.jsonl), or a judge without a model (--judge short, for short answers with gold ones;"
     " --judge lexical, for nuggets)"
 )
+
+
+def _deliver(rubric: Rubric, lines: Iterable[str], output: opt.File | None) -> None:
+    """Print the lines of a result, or write them to a file; judgements also as a table."""
+    if output is None or not str(output).endswith(PARQUET):
+        deliver(lines, output)
+        return
+    if rubric.file.unit in (*UNITS, SPLITS, "bank"):
+        raise UsageError(
+            f"-o {visible(str(output))}: {rubric.name} writes a list, which is no table of judgements"
+        )
+    write_line_table(output, JUDGEMENT_COLUMNS, lines)
+
+
+def _asking_lines(concurrency: int, spec: str, cost: float | None, calls: int) -> Iterator[str]:
+    """Yield the ways to ask a judge, in words."""
+    is_provider = spec.startswith(("openai:", "anthropic:")) and "@" not in spec
+    return asking_lines(spec, cost, calls, concurrency, is_provider)
+
+
+def _share_word(word: str) -> float:
+    """Return a share above 0 and at most 1, which may be a percentage.
+
+    >>> _share_word("2%"), _share_word("0.5")
+    (0.02, 0.5)
+    """
+    try:
+        share = float(word.strip().removesuffix("%")) / (100 if word.strip().endswith("%") else 1)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise UsageError(f"--again {visible(word)!r}: expected a share such as 2% or 0.02")
+    return share
 
 
 class Options(Asking):
@@ -162,6 +200,57 @@ class Options(Asking):
         str | None,
         opt.costs("Judge only the I-th (from 1) of N shares, with 1/N of the limits.", metavar="I/N"),
     ] = None
+    requests_out: Annotated[
+        opt.File | None,
+        opt.done(
+            "Ask nobody; write the requests without a stored reply to FILE, for any engine: .parquet, or JSON"
+            " lines as the provider's batches hold them.",
+            metavar="FILE",
+            kind="output",
+        ),
+    ] = None
+    replies_in: Annotated[
+        tuple[opt.File, ...],
+        opt.done(
+            "Ask nobody; take the replies in FILE: the results of a batch, or Parquet or JSON lines with key"
+            " and text. May be repeated.",
+            metavar="FILE",
+            kind="file",
+        ),
+    ] = ()
+    made_by: Annotated[
+        str | None,
+        opt.done(
+            "What computed these replies, stored beside each: vllm,version=0.11.0,dtype=bfloat16,"
+            "parallelism=tp2.",
+            metavar="ENGINE,…",
+        ),
+    ] = None
+    ray: Annotated[
+        str | None,
+        opt.done(
+            "Ask through Ray Data: ray (this machine's cluster), or ray://HOST:PORT.",
+            ("--engine",),
+            metavar="ray[://ADDRESS]",
+        ),
+    ] = None
+    engine_class: Annotated[
+        str | None,
+        opt.done(
+            "With --engine: the class with generate(batch) that answers on each worker (default: vLLM for"
+            " vllm:MODEL; others are asked where they are served).",
+            metavar="MODULE:CLASS",
+        ),
+    ] = None
+    retest: Annotated[
+        float | None,
+        opt.done(
+            "Judge this share (2% or 0.02) twice, and print how often the verdicts are the same.",
+            ("--again",),
+            metavar="SHARE",
+            parses=_share_word,
+        ),
+    ] = None
     output: Annotated[opt.Output | None, "File for the judgements."] = None
     disagreements: Annotated[
         opt.File | None,
@@ -171,7 +260,8 @@ class Options(Asking):
 
 
 @click.command(
-    cls=Command, first="judges questions output measures nuggets passages then ask max_cost dry_run"
+    cls=Command,
+    first="judges questions output measures nuggets passages then ask batch price max_cost dry_run",
 )
 @click.argument(
     "words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl|ID...]", shell_complete=completing("rubrics")
@@ -229,21 +319,41 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     say(*material.remarks, *remarks)
     if options.dry_run:
         for forecast_rubric in filter(None, (rubric, other)):
+            some = options.judges, options.price, options.then, options.ask
             print_lines(
-                forecast(forecast_rubric, material, options.judges, options.price, options.then, options.ask)
+                forecast(forecast_rubric, material, *some, ways=partial(_asking_lines, options.concurrency))
             )
         return
     failed = Counter[str]()
-    if other is not None:
-        _compare_rubrics((rubric, other), material, options, settings, failed)
-    else:
-        deliver(_result_lines(rubric, material, options, settings, failed), options.output)
+    with exchanged(settings) as settings:
+        if other is not None:
+            _compare_rubrics((rubric, other), material, options, settings, failed)
+        elif options.requests_out is not None and options.output is None:
+            # What can be judged already is not asked for.
+            for _ in _result_lines(rubric, material, options, settings, failed):
+                pass
+            failed.clear()
+        else:
+            _deliver(rubric, _result_lines(rubric, material, options, settings, failed), options.output)
+        exchange = settings.exchange
+        taken = exchange.replies.count_foreign() if exchange is not None and exchange.replies else None
+    unchecked = 0
+    if exchange is not None:
+        unchecked = exchange.unchecked if options.output is not None or options.requests_out is None else 0
+        say(
+            *exchange_lines(
+                exchange.written if exchange.writes else None,
+                str(options.requests_out),
+                {"unchecked": unchecked, **({} if taken is None else vars(taken))},
+                {} if taken is None else taken.examples,
+            )
+        )
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         say(f"{failed.total():,} judgements failed and are missing ({counts})")
     if options.measures:
         _score_judgements(ctx, [answers_of(material, tables)] if tables else answers, options)
-    if failed:
+    if failed or unchecked:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
 
 
@@ -266,6 +376,8 @@ def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
         raise UsageError("--against compares rubrics with one judge; leave out --then and --keep-error")
     if options.measures:
         raise UsageError("--against and -m cannot be combined; leave one out")
+    if options.retest is not None:
+        raise UsageError("--against and --again cannot be combined; leave one out")
     if options.compat is not None and other.file.compat == options.compat:
         return other.counting(options.compat)
     return other
@@ -288,7 +400,7 @@ def _compare_rubrics(
         rows_by_place.append({votes.place(row): row for row in rows})
         failed.update(row["status"] for row in rows if row["status"] not in votes.GRADED)
         if options.output is not None and rubric is rubrics[0]:
-            deliver(map(judgement_line, rows), options.output)
+            _deliver(rubric, map(judgement_line, rows), options.output)
     one, other = rows_by_place
     print_lines(passport_lines(passport(one, other), (one, other), _MOST_DIFFERENCES, "table"))
 
@@ -361,12 +473,62 @@ def _result_lines(
             failed[why.partition(":")[0]] += 1
         yield from write_claims(claims)
         return
-    judgements = _ask_judges(rubric, material, options.judges, settings, options.disagreements)
-    failed.update(row["status"] for row in judgements if row["status"] not in votes.GRADED)
+    # One budget for all that is asked, or asking again could spend as much once more.
+    job = (rubric, material, options, settings, settings.budget())
+    judgements = _counted(_retested(_judgements(*job), *job), failed)
     if rubric.file.unit == "bank":
         yield from write_nuggets(material.rated(judgements), texts)
     else:
         yield from map(judgement_line, judgements)
+
+
+def _counted(rows: Iterable[dict[str, Any]], failed: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Yield the judgements, while counting what failed by status."""
+    for row in rows:
+        if row["status"] not in votes.GRADED:
+            failed[row["status"]] += 1
+        yield row
+
+
+def _judgements(
+    rubric: Rubric, material: Material, options: Options, settings: Settings, budget: Budget
+) -> Iterable[dict[str, Any]]:
+    """Return the judgements; as they are known, where nobody is waited for and none depends on the others."""
+    is_alone = len(options.judges) == 1 and options.disagreements is None and settings.vote == "mean"
+    if is_alone and (settings.exchange is not None or settings.ray is not None):
+        return _unfenced_remarked(each_judgement(options.judges, rubric, material, settings, budget), rubric)
+    return _ask_judges(rubric, material, options.judges, settings, options.disagreements, budget)
+
+
+def _retested(
+    rows: Iterable[dict[str, Any]],
+    rubric: Rubric,
+    material: Material,
+    options: Options,
+    settings: Settings,
+    budget: Budget,
+) -> Iterator[dict[str, Any]]:
+    """Yield the judgements; with --again, judge a sample of them once more, and say how far both agree."""
+    if options.retest is None:
+        yield from rows
+        return
+    more = replace(settings, sample=options.retest, repetition=settings.repetition + 1)
+    repeats = {
+        _asked_place(row): row.get("grade")
+        for row in each_judgement(options.judges, rubric, material, more, budget)
+    }
+    pairs: list[tuple[str, float, float]] = []
+    for row in rows:
+        first, second = row.get("grade"), repeats.get(_asked_place(row))
+        if first is not None and second is not None:
+            pairs.append((row["query_id"], first, second))
+        yield row
+    say(retest_text(retest_agreement(pairs), len(pairs), len(repeats)))
+
+
+def _asked_place(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a judgement is about, in which order it was shown, and whose it is."""
+    return row["judge"], *votes.repeated_place(row), *row.get("shown", ())
 
 
 def _single_judge(judges: tuple[str, ...], work: str) -> str:
@@ -388,9 +550,23 @@ def _ask_judges(
     rows = ask_all_judges(judges, rubric, material, settings, budget)
     if rows and "handed_on" in rows[0]:
         say(cascade_text(rows[0]["handed_on"], settings.then))
+    rows = [*_unfenced_remarked(rows, rubric)]
+    groups = votes.disagreements(rows)
+    if groups:
+        say(f"the judges differ on {len(groups):,} judgements")
+    if listed is not None:
+        deliver((judgement_line(one) for group in groups for one in group), listed)
+    return list(vote_of(rows, rubric, settings))
+
+
+def _unfenced_remarked(rows: Iterable[dict[str, Any]], rubric: Rubric) -> Iterator[dict[str, Any]]:
+    """Yield the judgements; say what is to be known of them if the rubric does not fence answers."""
+    rates: list[list[int]] = []
+    for row in rows:
+        rates += row.get("canaries", {}).values()
+        yield row
     if rubric.file.unfenced:
         # Said every time: numbers by such a rubric look like any other.
-        rates = [rate for row in rows for rate in row.get("canaries", {}).values()]
         best, shown = sum(rate[0] for rate in rates), sum(rate[1] for rate in rates)
         tried = (
             f"{best:,} of {shown:,} verdicts on attacks were the best possible"
@@ -402,9 +578,3 @@ def _ask_judges(
             f"{visible(rubric.name)} does not fence answers, like its source;"
             f" of attacks on it, {tried}{departs}"
         )
-    groups = votes.disagreements(rows)
-    if groups:
-        say(f"the judges differ on {len(groups):,} judgements")
-    if listed is not None:
-        deliver((judgement_line(one) for group in groups for one in group), listed)
-    return list(vote_of(rows, rubric, settings))

@@ -87,6 +87,22 @@ def kin(judges: Iterable[str], systems: Iterable[str]) -> list[str]:
     return [system for system in systems if _families_of(system) & own]
 
 
+def retest_agreement(pairs: Sequence[tuple[str, float, float]]) -> list[tuple[float, float, float]]:
+    """Return how far verdicts agree with those of the same judge asked again: the share of equal grades, κ.
+
+    `pairs` are the query, the first grade and the second; each coefficient has its value and the ends of its
+    interval over queries, at 95 %. Empty without pairs.
+    """
+    if not pairs:
+        return []
+    queries, one, other = zip(*pairs, strict=True)
+    named = {
+        row.name: (row.value, row.low, row.high)
+        for row in agreement(np.array(one, np.float64), np.array(other, np.float64), queries)
+    }
+    return [named["agreement"], named["kappa"]]
+
+
 Values = Mapping[str, Mapping[str, float]]  # system -> query -> value
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ RUN = ("query_id", "doc_id", "score")
 _QRELS = ("query_id", "doc_id", "relevance")
 _OF_KINDS = {"run": RUN, "qrels": _QRELS}
 _JUDGED, _VERDICT = {"query_id", "run_id"}, {"label", "grade"}  # columns of judged answers
+_STEPS, _OF_STEPS = {"query_id", "kind"}, {"docs", "step", "tool"}  # columns of steps
 _INDEX = "__index_level_"  # pandas' numbers of rows
 ROWS = 2**16  # of a batch
 _PLAIN_ROWS = 2**8  # which may hold whole texts
@@ -47,11 +48,14 @@ _CELLS = 2**22  # of a batch
 
 
 def kind_of_columns(source: Source) -> str:
-    """Return `run`, `qrels` or `answer rows`, by the columns; `table` if they are others."""
+    """Return the kind of a table by its columns: `run`, `qrels`, `answer rows`, …, or `table`."""
     with _opened_table(source) as file:
         names = list(file.schema_arrow.names)
     # Further columns are allowed: tools add their own.
     is_judged = set(names) >= _JUDGED and not _VERDICT.isdisjoint(names)
+    is_steps = set(names) >= _STEPS and not _OF_STEPS.isdisjoint(names)
+    if is_steps:
+        return "step columns"
     otherwise = "judged columns" if is_judged else "answer rows" if is_answered(names) else "table"
     return next((kind for kind, columns in _OF_KINDS.items() if set(names).issuperset(columns)), otherwise)
 
@@ -161,6 +165,34 @@ def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None
         finally:
             if writer is not None:
                 writer.close()
+
+
+@contextmanager
+def table_written(
+    path: Path, columns: Mapping[str, str]
+) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None]]:
+    """Yield what writes rows to a Parquet file, a group of rows a call; a cell that a row lacks is null.
+
+    `columns` are the names with what their cells hold: `text`, `texts`, `number`, `whole`, or `messages`
+    (of a chat: role and content). The file has them all, also if it has no row.
+    """
+    pyarrow, parquet = _engine(str(path))
+    text = pyarrow.string()
+    kinds = {
+        "text": text,
+        "texts": pyarrow.list_(text),
+        "number": pyarrow.float64(),
+        "whole": pyarrow.int64(),
+        "messages": pyarrow.list_(pyarrow.struct([("role", text), ("content", text)])),
+    }
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    with whole_file(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
+
+        def write_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+            if rows:
+                writer.write_table(pyarrow.Table.from_pylist([*map(dict, rows)], schema))
+
+        yield write_rows
 
 
 class _RowBatch:

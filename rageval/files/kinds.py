@@ -223,7 +223,9 @@ _JUDGED_COLUMNS = Kind(
     lambda _: False,
     remedy="write them as JSON lines",
 )
-_NAMED = {kind.name: kind for kind in (*LINES, _JUDGED_COLUMNS)}
+_STEP_COLUMNS = _JUDGED_COLUMNS._replace(name="step columns", noun="steps in Parquet")
+_NAMED = {kind.name: kind for kind in (*LINES, _JUDGED_COLUMNS, _STEP_COLUMNS)}
+LINE_TABLES = (_JUDGED_COLUMNS.name, _STEP_COLUMNS.name)  # which are read as the lines that they hold
 # Files that a log of some tool may look like; its reader knows better.
 _MAYBE_LOGS = ("table", "answer rows", "zip")
 

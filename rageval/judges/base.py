@@ -283,6 +283,7 @@ as_json = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", "
 OK, REPAIRED = "ok", "repaired"
 REFUSED, TRUNCATED, FILTERED, INVALID, ERROR = "refused", "truncated", "filtered", "invalid", "error"
 SCHEMA_FORM, JSON_FORM, TEXT_FORM = "schema", "json", "text"  # how a reply is asked for
+ENGINE_FACTS = ("engine", "version", "dtype", "parallelism")  # batches of others' requests change with each
 
 
 class _Asking(TypedDict, total=False):
@@ -414,7 +415,8 @@ class Reply:
     """The reply of a model: text for the rubric to read, or why there is none.
 
     `status` is ok, refused, truncated, filtered or error. `served` is the model that answered, `sent` what
-    was sent besides the messages and `dropped` what the model does not take.
+    was sent besides the messages and `dropped` what the model does not take. `engine` is what computed it,
+    where that is known (`ENGINE_FACTS`): the same model gives other replies on another engine.
     """
 
     status: str
@@ -426,6 +428,7 @@ class Reply:
     latency: float = 0.0
     sent: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    engine: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Mend what no file could hold, whoever said it: a model, a plug-in, a store."""

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from rageval.errors import InputError, JudgeFailed
@@ -142,7 +143,9 @@ class JudgeClient:
     """Who judges: a name for the judgements, and a way to ask many requests at once.
 
     `repetition` tells askings of the same things apart; `retry` are the statuses of stored replies that are
-    asked for again. Where `asks_at_once`, requests cannot be held back once the first is asked.
+    asked for again. Where `asks_at_once`, requests cannot be held back once the first is asked. Where nobody
+    is asked, `lot` is the number of things judged at a time, so that memory does not grow with all of them;
+    `sample` is the share of the tasks that are judged, the same ones each time.
     """
 
     name: str
@@ -153,20 +156,26 @@ class JudgeClient:
     retry: Collection[str] = ()
     asks_at_once: bool = False
     runs: dict[str, UnreadableRun] = field(default_factory=dict)  # by rubric
+    lot: int | None = None
+    sample: float = 1.0
 
     def has(self, rubric: Rubric, task: Task) -> bool:
         """Tell whether a task is in this judge's share; what failed is in the first, as nobody is asked."""
         if task.failed:
-            return self.share is None or self.share[0] == 0
+            return self.sample == 1 and (self.share is None or self.share[0] == 0)
+        if self.share is None and self.sample == 1:  # what is everybody's is not looked at twice
+            return True
         return self.is_mine(rubric.request(task.data, task.ids))
 
     def is_mine(self, request: Request) -> bool:
         """Tell whether the request is in this judge's share: keys are random, so shares are about equal."""
-        if self.share is None:
+        if self.share is None and self.sample == 1:
             return True
-        part, whole = self.share
-        # By the key and not by its place, so that a share stays the same when questions are added.
-        return int(request.key(self.name, self.endpoint)[:16], 16) % whole == part
+        part, whole = self.share or (0, 1)
+        # By the key and not by its place, so that a share stays the same when questions are added. The sample
+        # is drawn by other digits, so that each share has its part of it.
+        key = request.key(self.name, self.endpoint)
+        return int(key[:16], 16) % whole == part and int(key[16:32], 16) < self.sample * 16**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +206,17 @@ def judge(rubric: Rubric, material: Material, judge: JudgeClient) -> Iterator[di
     What the form of an answer decides is not asked. What fails has its status and no grade.
     """
     # Of the whole task, before anything is left out of it: shares must not depend on what is decided.
-    mine = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
+    every = (task for task in tasks(rubric, material) if judge.has(rubric, task))
+    mine = [*islice(every, judge.lot)]
+    # Once where there is nothing to judge, too: see `_Round`.
+    while True:
+        yield from _judge_lot(rubric, mine, judge)
+        mine = [*islice(every, judge.lot)]
+        if not mine:
+            return
+
+
+def _judge_lot(rubric: Rubric, mine: Sequence[Task], judge: JudgeClient) -> Iterator[dict[str, Any]]:
     labels = [decided(rubric, task) for task in mine]
     todo = []
     for task in mine:
@@ -272,7 +291,7 @@ class _Round:
         """Ask, and return the outcome of each task; `JudgeFailed` if too many in a row cannot be read."""
         # Once where there is nothing to ask, too: a share without a task has its store like the others.
         while True:
-            self._is_probing = self._run.is_long
+            self._is_probing = self._run.is_long and self._judge.lot is None
             # All that waits goes out together, unless nothing may come of it.
             if self._is_probing:
                 some = [number for number in self._run.first_suspects() if number in self._waiting]
@@ -292,6 +311,10 @@ class _Round:
                 self._run.acquit()
             elif self._is_probing and self._waiting.keys().isdisjoint(self._run.first_suspects()):
                 raise self._run.failure(self._judge.name, "{} items in a row")
+        # Where nobody is waited for, further tries come later; the job ends once these were made, too.
+        suspects = self._run.first_suspects() if self._judge.lot is not None and self._run.is_long else []
+        if suspects and all(self._outcomes[number][-1].status in UNREADABLE for number in suspects):
+            raise self._run.failure(self._judge.name, "{} items in a row")
         settled = {number: outcomes for number, outcomes in self._outcomes.items() if outcomes}
         self._run.end_of_requests(number for number in settled if self.lost(number) in UNREADABLE)
         return {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 from rageval.core.remark import Remark
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.judges import short
-from rageval.judges.asking import DEFAULT_PATIENCE, JobProgress, OnReply, ask_all
+from rageval.judges.asking import DEFAULT_PATIENCE, JobProgress, OnReply, Patience, ask_all
 from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply, Request
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
 from rageval.judges.cascade import PeoplesLabels, hand_on_unsure, labels_of, number_in
+from rageval.judges.cluster import EngineChoice, RayJob, missing_requests
+from rageval.judges.exchange import LOT, Exchange, ask_files, open_exchange
 from rageval.judges.judge import Asked, JudgeClient, Written, decided, judge, nuggetize, split
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
@@ -238,6 +241,22 @@ class Settings:
     gold_chosen
         How the labels of `gold` and `fit` were chosen: `uniform` or a plan. Without it, what they show holds
         if they are a random draw. Labels that were not drawn alike are refused.
+    requests_out
+        Ask nobody, and write every request without a stored reply to this file: JSON lines as the provider's
+        batches hold them, or Parquet.
+    replies_in
+        Ask nobody, and take replies from these files. The rest is missing.
+    made_by
+        What computed these replies: `"vllm,version=0.11.0,dtype=bfloat16,parallelism=tp2"`.
+    ray
+        Ask through Ray: `"ray"` for a cluster of this machine, or `"ray://HOST:PORT"`.
+    engine_class
+        `"module:Class"` with a method `generate(batch)`, which answers on each worker of Ray. By default vLLM
+        for `vllm:MODEL`; all other models are asked where they are served.
+    sample
+        The share of the things to judge that is judged, the same ones each time.
+    exchange
+        Files that are open already; see `exchanged`.
     """
 
     store: str | None = None
@@ -264,9 +283,36 @@ class Settings:
     keep_error: float | None = None
     gold: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | PeoplesLabels | None = None
     gold_chosen: str | os.PathLike[str] | Mapping[str, float] | None = None
+    requests_out: str | os.PathLike[str] | None = None
+    replies_in: Sequence[str | os.PathLike[str]] = ()
+    made_by: str | None = None
+    ray: str | None = None
+    engine_class: str | None = None
+    sample: float = 1.0
+    exchange: Exchange | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what could not be tried again, and a tiebreak where no vote can be tied."""
+        if self.uses_files and (self.batch or self.max_cost is not None or self.max_calls is not None):
+            raise UsageError(
+                "--requests-out and --replies-in ask nobody, so there is no batch and no limit; leave out"
+                " --batch, --max-cost and --max-calls"
+            )
+        if self.uses_files and self.is_cascade:
+            raise UsageError(
+                "--then and --keep-error cannot be combined with --requests-out and --replies-in"
+            )
+        if self.ray is not None and (self.batch or self.uses_files):
+            raise UsageError(
+                "--engine cannot be combined with --batch, --requests-out and --replies-in; choose one way"
+                " to ask"
+            )
+        if self.ray is not None and self.ray != "ray" and not self.ray.startswith("ray://"):
+            raise UsageError(f"--engine {visible(self.ray)!r}: expected ray, or ray://HOST:PORT")
+        if self.engine_class is not None and self.ray is None:
+            raise UsageError("--engine-class needs --engine ray")
+        if self.made_by is not None and not self.replies_in:
+            raise UsageError("--made-by describes replies in files; needs --replies-in FILE")
         if self.tiebreak is not None and self.vote not in ("majority", "median"):
             raise UsageError(
                 f"tiebreak: vote {visible(self.vote)!r} has no ties to break; expected majority or median"
@@ -308,6 +354,11 @@ class Settings:
     def is_cascade(self) -> bool:
         """Whether uncertain verdicts go to another judge or to people."""
         return self.then is not None or self.keep_error is not None
+
+    @property
+    def uses_files(self) -> bool:
+        """Whether requests go to files and replies come from files."""
+        return self.requests_out is not None or bool(self.replies_in)
 
     @property
     def retried(self) -> tuple[str, ...]:
@@ -380,13 +431,53 @@ def ask_all_judges(
 
     A `budget` that other jobs share is in place of the one that the settings set.
     """
+    with exchanged(settings) as settings:
+        return _rows_of_all(judges, rubric, material, settings, budget)
+
+
+def each_judgement(
+    judges: Sequence[str | Model],
+    rubric: Rubric,
+    material: Material,
+    settings: Settings,
+    budget: Budget,
+) -> Iterator[dict[str, Any]]:
+    """Yield what each judge says, as it is known; memory does not grow with what nobody waits for."""
     # Judges without a model say themselves what they lack.
     if any(one not in NAMES for one in judges):
         _require_tasks(rubric, material)
+    if settings.uses_files and all(isinstance(one, str) and asks_nobody(one) for one in judges):
+        raise UsageError(
+            f"--requests-out, --replies-in: {visible(str(judges[0]))} is no model, so it has no requests and"
+            " no replies; expected a model, such as openai:MODEL"
+        )
+    for one in judges:
+        yield from _ask_judge(one, rubric, material, settings, budget)
+
+
+@contextmanager
+def exchanged(settings: Settings) -> Iterator[Settings]:
+    """Open the files of requests and replies for as long as judges are asked; as it is if they are open."""
+    if not settings.uses_files or settings.exchange is not None:
+        yield settings
+        return
+    out = None if settings.requests_out is None else os.fspath(settings.requests_out)
+    files = [os.fspath(path) for path in settings.replies_in]
+    with open_exchange(out, files, settings.made_by) as exchange:
+        yield replace(settings, exchange=exchange)
+
+
+def _rows_of_all(
+    judges: Sequence[str | Model],
+    rubric: Rubric,
+    material: Material,
+    settings: Settings,
+    budget: Budget | None,
+) -> list[dict[str, Any]]:
     if settings.gold is not None or settings.fit is not None:
         settings, _ = prepare_settings(judges, rubric, material, settings)
     budget = budget or settings.budget()
-    rows = [row for one in judges for row in _ask_judge(one, rubric, material, settings, budget)]
+    rows = [*each_judgement(judges, rubric, material, settings, budget)]
     if settings.is_cascade:
         if len(judges) != 1:
             raise UsageError(f"--then and --keep-error take one judge, found {len(judges)}")
@@ -492,7 +583,9 @@ def nuggets_by(
         raise UsageError(f"the judge {who!r} cannot write nuggets; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
     budget = budget or settings.budget()
-    return nuggetize(rubric, material, _judge_client(who, settings, budget))
+    with exchanged(settings) as settings:
+        client = _ready_client(who, settings, budget, lambda client: [nuggetize(rubric, material, client)])
+        return nuggetize(rubric, material, client)
 
 
 def claims_by(
@@ -505,7 +598,10 @@ def claims_by(
     if isinstance(who, str) and asks_nobody(who):
         raise UsageError(f"the judge {who!r} cannot extract claims; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
-    return split(rubric, material, _judge_client(who, settings, settings.budget()))
+    budget = settings.budget()
+    with exchanged(settings) as settings:
+        client = _ready_client(who, settings, budget, lambda client: [split(rubric, material, client)])
+        return split(rubric, material, client)
 
 
 def forecast(
@@ -515,8 +611,13 @@ def forecast(
     price: Sequence[str] | float = (),
     then: str | None = None,
     ask: float | None = None,
+    *,
+    ways: Callable[[str, float | None, int], Iterable[str]],
 ) -> Iterator[str]:
-    """Say what judging would take, without asking anybody; `then` is asked about a share, or up to all."""
+    """Say what judging would take, without asking anybody; `then` is asked about a share, or up to all.
+
+    `ways` words the ways to ask one judge, by its spec, what all calls cost at most, and their number.
+    """
     _require_tasks(rubric, material)
     # What the form of an answer decides costs nothing.
     todo = [task for task in tasks(rubric, material) if not task.failed and decided(rubric, task) is None]
@@ -524,10 +625,10 @@ def forecast(
     letters = sum(len(request.system) + len(request.user) for request in requests)
     room = sum(request.max_tokens for request in requests)
     yield f"{len(requests):,} calls per judge, about {letters // 4:,} tokens in, at most {room:,} out"
-    for spec in judges:
-        yield f"{spec}: {_price_of(spec, requests, price)}"
-    # What the labels of the dearer of two judges save as --gold for the cheaper one.
     costs = [None if asks_nobody(spec) else estimate(requests, spec, price) for spec in judges]
+    for spec, cost in zip(judges, costs, strict=True):
+        yield from [f"{spec}: asks nobody"] if asks_nobody(spec) else ways(spec, cost, len(requests))
+    # What the labels of the dearer of two judges save as --gold for the cheaper one.
     if len(costs) == 2 and all(costs):
         (low, cheap), (high, dear) = sorted(zip(map(float, filter(None, costs)), judges, strict=True))
         fewer, less = ([saving(low / high, follows)[index] for follows in _FOLLOWS] for index in (0, 1))
@@ -567,9 +668,21 @@ def _ask_judge(
         )  # fitted by `prepare_settings`
         yield from judge_offline(who, rubric, material, curve)
         return
-    asked = _judge_client(who, settings, budget)
+    asked = _ready_client(
+        who,
+        settings,
+        budget,
+        lambda client: [check_with_canaries(rubric, material, client, settings.canaries)],
+        # The first of all things to judge: a judge whose replies cannot be read is not asked about the rest.
+        lambda client: islice(judge(rubric, material, client), 1),
+        lambda client: judge(rubric, material, client),
+    )
     # Before the job: a judge that can be talked into a verdict should be known before it is paid.
+    exchange = settings.exchange
+    before = 0 if exchange is None else exchange.unanswered
     rates = check_with_canaries(rubric, material, asked, settings.canaries)
+    if exchange is not None:
+        exchange.unchecked += exchange.unanswered - before
     first = next((task for task in tasks(rubric, material) if not task.failed), None)
     # Of several shares one has the first task, and it alone notes what is of the whole job.
     is_mine = first is not None and asked.is_mine(rubric.request(first.data, first.ids))
@@ -579,19 +692,51 @@ def _ask_judge(
         yield judgement
 
 
+def _ready_client(
+    who: str | Model, settings: Settings, budget: Budget, *works: Callable[[JudgeClient], Iterable[object]]
+) -> JudgeClient:
+    """Return a client of the model. Where Ray asks, the replies for all works are stored by then.
+
+    Each work goes as far as the store has replies; what it lacks is asked, until it lacks nothing.
+    """
+    if settings.ray is None:
+        return _judge_client(who, settings, budget)
+    if not isinstance(who, str):
+        raise UsageError(f"--engine: expected the name of a model, such as vllm:MODEL, found {who.name}")
+    choice = EngineChoice(who, settings.engine_class or "", settings.concurrency, _patience(settings))
+
+    def client(write: Any) -> JudgeClient:
+        return _judge_client(who, replace(settings, exchange=Exchange(None, write)), budget)
+
+    with (
+        Store(settings.store) as store,
+        closing(RayJob(settings.ray, choice, store, budget, JobProgress(quiet=settings.quiet))) as job,
+    ):
+        for work in works:
+            while job.ask(missing_requests(lambda write, work=work: work(client(write)))):  # type: ignore[misc]
+                pass
+    return client(None)
+
+
+def _patience(settings: Settings) -> Patience:
+    return replace(
+        DEFAULT_PATIENCE,
+        deadline=DEFAULT_PATIENCE.deadline if settings.timeout is None else settings.timeout,
+        away=DEFAULT_PATIENCE.away if settings.patience is None else settings.patience,
+    )
+
+
 def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> JudgeClient:
     model = who
     if isinstance(model, str):
         is_timed = settings.timeout is not None and is_remote(model)
         model = model_named(model, **({"timeout": settings.timeout} if is_timed else {}))
-    patience = replace(
-        DEFAULT_PATIENCE,
-        deadline=DEFAULT_PATIENCE.deadline if settings.timeout is None else settings.timeout,
-        away=DEFAULT_PATIENCE.away if settings.patience is None else settings.patience,
-    )
+    patience = _patience(settings)
     in_batches = partial(ask_in_batches, poll_every=settings.poll_every, rebuy=settings.rebuy)
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
+    if settings.exchange is not None:
+        asking = partial(ask_files, exchange=settings.exchange)
 
     def ask(requests: Asked, on_reply: OnReply, refresh: bool) -> Iterator[tuple[int, Reply]]:
         with Store(settings.store) as store:
@@ -615,6 +760,8 @@ def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> Judge
         retry=settings.retried,
         asks_at_once=settings.batch,
         runs=budget.unreadable.setdefault(f"{model.name} {model.endpoint}", {}),
+        lot=None if settings.exchange is None else LOT,
+        sample=settings.sample,
     )
 
 

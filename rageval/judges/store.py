@@ -36,6 +36,7 @@ import msgspec
 from rageval.errors import InputError, OutputError, Place, RagevalError, StoreLost, UsageError
 from rageval.files.writing import make_kept_folder
 from rageval.judges.base import (
+    ENGINE_FACTS,
     FILTERED,
     OK,
     REFUSED,
@@ -485,7 +486,7 @@ _TYPES: dict[str, Any] = {
         ("system", "user", "name", "form", "status", "text", "detail", "served", "request_id"), str
     ),
     **dict.fromkeys(("max_tokens", "sample", "input", "output", "cached", "reasoning"), int),
-    **dict.fromkeys(("schema", "usage", "sent", "sampling"), Mapping),
+    **dict.fromkeys(("schema", "usage", "sent", "sampling", "engine"), Mapping),
     "temperature": (*_NUMBER, type(None)),
     "latency": _NUMBER,
     **dict.fromkeys(("dropped", "turns"), (list, tuple)),
@@ -512,6 +513,15 @@ def without(text: str, secrets: list[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
     return text
+
+
+def engine_text(facts: Mapping[str, Any]) -> str:
+    """Write what computed a reply.
+
+    >>> engine_text({"version": "0.11.0", "engine": "vllm", "dtype": "bfloat16"})
+    'vllm 0.11.0 bfloat16'
+    """
+    return " ".join(visible(str(facts[name])) for name in ENGINE_FACTS if facts.get(name))
 
 
 def refuse_credentials(endpoint: str) -> str:
@@ -662,16 +672,20 @@ class Store:
         """Count how much there is of what; reads every row once, to count the damaged ones."""
         by_model: Counter[str] = Counter()
         by_status: Counter[str] = Counter()
+        by_engine: Counter[str] = Counter()
         for row in self.rows():
             by_model[row.model] += 1
             by_status[row.reply.status] += 1
+            if row.reply.engine:
+                by_engine[engine_text(row.reply.engine)] += 1
         with self.reading() as connection:
             rows, claims = connection.execute(
                 "SELECT (SELECT count(*) FROM replies), (SELECT count(*) FROM claims)"
             ).fetchone()
         whole = sum(by_status.values())
         counts = {"replies": whole, "damaged": rows - whole, "claims": claims}
-        return {"path": self.path, **counts, "models": dict(by_model), "statuses": dict(by_status)}
+        kinds = {"models": dict(by_model), "statuses": dict(by_status), "engines": dict(by_engine)}
+        return {"path": self.path, **counts, **kinds}
 
     def show(self, key: str) -> StoredReply | None:
         """Find a stored reply with its question; `key` may be shortened as long as it is the only one."""

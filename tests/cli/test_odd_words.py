@@ -168,6 +168,24 @@ LINES: dict[str, tuple[str, ...]] = {
         *("questions.jsonl", "--qrels", "qrels", "--rel", "1", "--examples", "qrels", "--compat", "umbrela"),
         *("--judge", "lexical"),
     ),
+    "judge files": (
+        *("judge", "crag", "answers", "--questions", "gold", "--judge", "openai:m", "--replies-in", "other"),
+        *("--made-by", "vllm", "--again", "0.5", "--requests-out", "out/requests", "-o", "out/judged"),
+    ),
+    "judge ray": (
+        *(
+            "judge",
+            "crag",
+            "answers",
+            "--questions",
+            "gold",
+            "--judge",
+            "openai:m",
+            "--engine",
+            "ray://odd:1",
+        ),
+        *("--engine-class", "none:None", "-o", "out/judged"),
+    ),
     "rubrics": ("rubrics", "crag"),
     "rubrics show": ("rubrics", "show", "crag"),
     "rubrics import": (
@@ -234,6 +252,7 @@ OUTPUTS = (
     "--plot",
     "--fix",
     "--disagreements",
+    "--requests-out",
     "--save-baseline",
     "--md",
     "--junit",

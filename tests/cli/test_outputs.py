@@ -91,6 +91,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         (*JUDGED, "--judge", "exact", "--judge", "frozen:other", "--disagreements", "OUT", "-o", "beside"),
         "",
     ),
+    ("judge", "--requests-out"): ((*JUDGED, *MODEL, "--requests-out", "OUT"), ".jsonl"),
     ("rubrics import", "--output"): (("rubrics", "import", "prompt", "--as", "umbrela", "-o", "OUT"), ""),
     ("store export", "--output"): (("store", "export", "-o", "OUT"), ""),
     ("label plan", "--output"): ((*PLAN, "--overwrite", "-o", "OUT"), ""),
@@ -163,6 +164,7 @@ READ = {
         "--citation",
         "--teams",
         "--claims",
+        "--replies-in",
         "--leaderboards",
         "--nuggets",
     ),
@@ -172,6 +174,7 @@ READ = {
     *("--policy", "--judge", "--support-judge", "--tiebreak", "--then", "--fit", "--cluster", "--group-by"),
 }
 NO_FILES = {
+    *("--made-by", "--engine", "--engine-class"),
     *(
         "--baseline",
         "--anchor",
@@ -317,7 +320,8 @@ def done(which: tuple[str, str], out: Path) -> bytes:
 
 
 def content(written: bytes) -> bytes:
-    """What was written, but for the name of the output: a report says how it was made."""
+    """What was written, but for the name of the output, which a report says, and the fences of requests."""
+    written = re.sub(rb"(?<=n)[0-9a-f]{32}(?=\W)", b"FENCE", written)
     return re.sub(rb"out/(new|again|old|link|pipe)", b"OUT", written)
 
 

@@ -112,7 +112,7 @@ def test_what_a_lazy_package_has_counts() -> None:
 # Python that not every system has; and modules of ours that load one of these.
 SLOW = HEAVY | {
     *("aiohttp", "backports", "compression", "dask", "gzip", "html", "httpx", "importlib", "markupsafe"),
-    *("fcntl", "msvcrt", "polars", "ray", "resource"),
+    *("fcntl", "msvcrt", "polars", "ray", "resource", "vllm"),
 }
 
 

@@ -135,6 +135,7 @@ def test_a_flipped_bit_costs_one_reply(path: Path) -> None:
             "claims": 0,
             "models": {"m": 59},
             "statuses": {"ok": 59},
+            "engines": {},
         }
         replies = list(ask_all(enumerate(requests), model, store))
         assert [reply.text for _, reply in replies] == [request.user for request in requests]

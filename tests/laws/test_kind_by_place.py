@@ -183,12 +183,14 @@ def test_values_that_are_no_numbers_are_named() -> None:
         assert all(part in result.err for part in ("'q1'", "'d2'", value, "expected a number")), result.err
 
 
-def test_judged_answers_in_columns_are_named(tmp_path: Path) -> None:
+def test_judged_answers_in_columns_are_read_as_lines_or_named(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     path = str(tmp_path / "judged.parquet")
     row = {"query_id": "q1", "run_id": "r", "rubric": "crag", "label": "accurate"}
     pandas.DataFrame([row]).to_parquet(path)
     result = command("score", path, "-m", "accuracy")
+    assert (result.code, "1.0000" in result.out) == (0, True)
+    result = command("score", "--answers", path, path, "-m", "accuracy")
     assert result.code == 2
     assert "holds judgements of answers in Parquet" in result.err
     assert "write them as JSON lines" in result.err

@@ -310,6 +310,7 @@ ASKING = {  # tests/judges: needs a model that is asked
     *("--timeout", "--patience", "--refresh", "--retry", "--quiet", "-q", "--vote", "--shard"),
     *("--fit", "--canaries", "--claims", "--passages", "--run", "--depth", "--qrels", "--rel", "--examples"),
     *("--compat", "--permutations", "--balanced", "--seed", "--on-missing", "--abstentions"),
+    *("--requests-out", "--replies-in", "--made-by", "--again", "--engine", "--engine-class"),
 }
 SPANS = {"--chunks", "--sources", "--overlap", "--stale"}  # tests/spans
 OF_SCORE = {  # held of `score`, whose parameters these are

@@ -152,6 +152,17 @@ class AnthropicMessages(RemoteBatches):
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "params": dict(arguments)}
 
+    def _read_result(self, record: Mapping[str, Any]) -> Result:
+        key, result = record["custom_id"], mapping(record.get("result"))
+        kind = words(result.get("type"))
+        if kind == "succeeded":
+            return Result(key, Response.from_batch(200, result.get("message")))
+        error = mapping(result.get("error"))
+        if kind == "errored" and error:
+            cause = mapping(error.get("error")) or error
+            return Result(key, Response.from_batch(_STATUS.get(words(cause.get("type")), 500), error))
+        return Result(key, detail=f"this request of the batch is {kind or 'without a result'}")
+
     async def _submit_batch(self, requests: list[dict[str, Any]], tag: str) -> str:
         """Return nothing: the API has no place for a tag."""
         return await self._create_once(
@@ -196,7 +207,7 @@ class AnthropicMessages(RemoteBatches):
         # The key goes with every request, and a response must not choose where to.
         path = f"{_PATH}/{batch}/results"
         lines = await self._file_records(lambda client: client.get(path, cast_to=object, options=_RAW))
-        return [_result(record) for record in lines]
+        return [self._read_result(record) for record in lines]
 
 
 @cache
@@ -235,15 +246,3 @@ def _without_ranges(schema: Any) -> Any:
         elif key not in _RANGES:
             kept[key] = value if key in ("enum", "const", "default") else _without_ranges(value)
     return {**kept, "additionalProperties": False} if schema.get("type") == "object" else kept
-
-
-def _result(record: Mapping[str, Any]) -> Result:
-    key, result = record["custom_id"], mapping(record.get("result"))
-    kind = words(result.get("type"))
-    if kind == "succeeded":
-        return Result(key, Response.from_batch(200, result.get("message")))
-    error = mapping(result.get("error"))
-    if kind == "errored" and error:
-        cause = mapping(error.get("error")) or error
-        return Result(key, Response.from_batch(_STATUS.get(words(cause.get("type")), 500), error))
-    return Result(key, detail=f"this request of the batch is {kind or 'without a result'}")

@@ -158,6 +158,22 @@ class OpenAIChat(RemoteBatches):
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "method": "POST", "url": _PATH, "body": dict(arguments)}
 
+    def _read_result(self, record: Mapping[str, Any]) -> Result:
+        key, response, error = (
+            record["custom_id"],
+            mapping(record.get("response")),
+            mapping(record.get("error")),
+        )
+        status = response.get("status_code")
+        if error or not isinstance(status, int):
+            return Result(key, detail=words(error.get("message")) or words(error.get("code")) or "no reply")
+        return Result(
+            key,
+            Response.from_batch(
+                status, response.get("body"), {"x-request-id": words(response.get("request_id"))}
+            ),
+        )
+
     async def _submit_batch(self, requests: list[dict[str, Any]], tag: str) -> str:
         text = "".join(as_line(request) for request in requests).encode()
         file = await self._body(
@@ -213,7 +229,7 @@ class OpenAIChat(RemoteBatches):
             return [Result(record["custom_id"], detail=f"the batch failed: {reason}") for record in requests]
         # What failed stands in a file of its own, which is lacking if nothing did.
         files = [await self._file(body.get(name)) for name in ("output_file_id", "error_file_id")]
-        return [_result(record) for file in files for record in file]
+        return [self._read_result(record) for file in files for record in file]
 
     async def forget(self, batch: str) -> None:
         """Delete the file of requests that was handed over, which would be kept for good."""
@@ -261,19 +277,6 @@ def _usage(usage: Mapping[str, Any], before: str = "prompt", behind: str = "comp
 
 async def _delete(client: Any, file: str) -> Any:
     return await client.files.with_raw_response.delete(file)
-
-
-def _result(record: Mapping[str, Any]) -> Result:
-    key, response, error = record["custom_id"], mapping(record.get("response")), mapping(record.get("error"))
-    status = response.get("status_code")
-    if error or not isinstance(status, int):
-        return Result(key, detail=words(error.get("message")) or words(error.get("code")) or "no reply")
-    return Result(
-        key,
-        Response.from_batch(
-            status, response.get("body"), {"x-request-id": words(response.get("request_id"))}
-        ),
-    )
 
 
 @dataclass(frozen=True)

@@ -814,6 +814,21 @@ class RemoteBatches(RemoteModel):
         for result in results:
             yield result.key, replace(self._outcome(result, form, call), sent=sent, dropped=call.dropped)
 
+    def body(self, request: Request) -> dict[str, Any]:
+        """Return what a call of this request sends, in the form that the model is known to take."""
+        return dict(self._call(request.fenced(), self._form).arguments)
+
+    def entry(self, key: str, request: Request) -> dict[str, Any]:
+        """Return a request as a line of a batch."""
+        return self._entry(key, self.body(request))
+
+    def reply_in(self, record: Mapping[str, Any]) -> Reply:
+        """Return the reply in a line of the results of a batch, whoever answered it."""
+        form = self._form
+        call = self._call(_ANY, form)
+        reply = self._outcome(self._read_result(record), form, call)
+        return replace(reply, sent={"mode": form.mode}, dropped=call.dropped)
+
     def _entries(
         self, requests: Iterable[tuple[str, Request]], form: RequestForm
     ) -> Iterator[dict[str, Any]]:
@@ -927,6 +942,10 @@ class RemoteBatches(RemoteModel):
     @abstractmethod
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """One request in a batch."""
+
+    @abstractmethod
+    def _read_result(self, record: Mapping[str, Any]) -> Result:
+        """Return what has become of one request, by a line of the results."""
 
     @abstractmethod
     async def _submit_batch(self, requests: list[dict[str, Any]], tag: str) -> str:
