@@ -874,6 +874,10 @@ WORDS: dict[str, Words] = {
     "no_order_recorded": "the order in which answers were shown is not recorded",
     "position_moves_answers": "position moves an answer by {places:.2f} places",
     # strengths
+    "never_lost": "{systems} never lost: no strength, only the lower end of its interval",
+    "never_won": "{systems} never won: no strength, only the upper end of its interval",
+    "not_comparable": "{systems} met none of the systems that have strengths, and has none",
+    "no_strength_intervals": "no intervals: they need comparisons of two or more queries or clusters",
     "missing_comparisons": (
         "{systems:and}: the judge's comparison is missing in {number:,} of {total:,} queries"
     ),

@@ -377,7 +377,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "arena": {
         *("--format", "--output", "--compat", "--matrix", "--nuggets", "--invalid", "--max-bias", "--gold"),
-        *("--gold-chosen", "--population", "--cluster"),
+        *("--gold-chosen", "--population", "--cluster", "--ties"),
     },
     "track": {
         *ASKING
