@@ -18,7 +18,7 @@ from rageval.comparison.arena import (
     has_rankings,
     incomplete,
     invalid_rankings,
-    lacking,
+    lacking_remarks,
     outcome_matrix,
     position_remarks,
     positions_of,
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from rageval.comparison.arena import Positions
     from rageval.files.judgements import JudgementTable
     from rageval.scoring.scores import Score
-
-_PAIRS = 5  # named in remarks
 
 
 class Options(OfLabels):
@@ -164,9 +162,8 @@ def _units(
 
 def _report_failures(grades: JudgementTable, invalid: str) -> None:
     if not has_rankings(grades):
-        for one, other, number, total in lacking(games(grades))[:_PAIRS]:
-            met = f"{visible(one)} and {visible(other)} met in {number:,} of {total:,} queries"
-            say(f"{met}; the others are left out")
+        if not grades.draws:
+            say(*lacking_remarks(games(grades)))
         if number := failed_sides(grades):
             say(f"{number:,} judgements failed; their comparisons are left out")
         return

@@ -11,7 +11,7 @@ import numpy as np
 
 from rageval.comparison.intervals import selection
 from rageval.core.remark import Remark, Scope, joined_text
-from rageval.core.signature import join_signature
+from rageval.core.signature import digest, join_signature
 from rageval.errors import InputError, Place, TooFewLabels, UsageError
 from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION
@@ -19,6 +19,14 @@ from rageval.scoring.assessments import MOST_MISSING, is_permutation, on, rankin
 from rageval.scoring.gold import Draw, Gold, chances_of, refuse_the_judge, why_lost
 from rageval.scoring.scores import mean, require_groups
 from rageval.statistics import LEVEL
+from rageval.statistics.battles import (
+    Battle,
+    BattleDraw,
+    Pairing,
+    draw_battles,
+    number_of_battles,
+    touching,
+)
 from rageval.statistics.correction import Corrected, corrected
 from rageval.statistics.preferences import (
     ListBias,
@@ -33,6 +41,7 @@ from rageval.table import finite
 from rageval.text import visible
 from rageval.version import __version__
 
+_PAIRS = 3  # named in remarks
 _ELO_START, _ELO_K = 1000, 5
 
 
@@ -206,6 +215,18 @@ def lacking(played: Games) -> list[tuple[str, str, int, int]]:
     return [(names[a], names[b], len(of), total) for (a, b), of in sorted(met.items()) if len(of) < total]
 
 
+def lacking_remarks(played: Games) -> Iterator[Remark]:
+    """Yield which pairs did not meet in all queries; of many, how often they met."""
+    pairs = lacking(played)
+    if len(pairs) > _PAIRS:
+        times = [number for _, _, number, _ in pairs]
+        facts = {"number": len(pairs), "least": min(times), "most": max(times), "total": pairs[0][-1]}
+        yield Remark("pairs_met_in_part", facts=facts)
+        return
+    for one, other, number, total in pairs:
+        yield Remark("pair_met_in_part", Scope((one, other)), {"number": number, "total": total})
+
+
 def failed_games(grades: JudgementTable) -> dict[tuple[str, str], set[str]]:
     """Return the queries of each pair of systems, by name, in which a comparison failed.
 
@@ -261,6 +282,38 @@ def strengths(played: Games, ties: Ties = "half") -> list[_Strength]:
         row = _Strength(name, strength, low, high, *ranks, float(rate[index]), int(number[index]))
         rows.append((standing(int(table.tier[index]), strength, low, high), row))
     return [row for _, row in sorted(rows, key=lambda position: position[0])]
+
+
+def next_battles(
+    candidates: Mapping[str, Iterable[Pairing]],
+    share_or_number: float,
+    seed: int = 0,
+    judged: JudgementTable | None = None,
+) -> BattleDraw:
+    """Draw pairs of answers to compare; with comparisons that were `judged`, those where ranks overlap."""
+    pairs = {query: list(some) for query, some in candidates.items()}
+    total = sum(map(len, pairs.values()))
+    number = number_of_battles(share_or_number, total)
+    if judged is None:
+        return BattleDraw(tuple(draw_battles(pairs, number, seed)), total, seed)
+    played = games(judged)
+    battles = battles_in(judged, played)
+    try:
+        ranks = {row.system: (row.rank_low, row.rank_high) for row in strengths(played)}
+    except UsageError:  # no scale: what joins the systems comes first, and nothing is preferred
+        preferred = None
+    else:
+        preferred = touching(ranks)
+    drawn = draw_battles(pairs, number, seed, judged=battles, preferred=preferred)
+    lines = (f"{battle}" for battle in zip(battles, played.outcome.tolist(), strict=True))
+    return BattleDraw(tuple(drawn), total, seed, digest(sorted(lines))[:8])
+
+
+def battles_in(judged: JudgementTable, played: Games) -> list[Battle]:
+    """Return which answers were compared in each of a table's games."""
+    queries, names = sorted(map(str, judged.queries.words)), played.systems
+    rows = zip(*(column.tolist() for column in (played.query, played.first, played.second)), strict=True)
+    return [Battle(queries[query], names[first], names[second]) for query, first, second in rows]
 
 
 def strength_remarks(ratings: Sequence[_Strength] | Sequence[_StrengthByPeople]) -> Iterator[Remark]:
@@ -638,7 +691,7 @@ def strengths_by_people(
                 draw=gold.draw,
                 population=population,
                 tests=len(ours),
-                of_query=clusters,
+                of_query=clusters or gold.draw.clusters or None,
             )
             if doubt is not None:
                 remarks.append(replace(doubt, about=about))
@@ -697,7 +750,7 @@ def _correct_outcomes(
         look=draw.look_level(LEVEL),
         population=population,
         chosen=chances_of(draw, queries, [queries[index] for index in labeled]),
-        clusters=queries if of_query is None else [of_query[query] for query in queries],
+        clusters=queries if of_query is None else [of_query.get(query, query) for query in queries],
         same=[index for index, query in enumerate(queries) if draw.compares and query in draw.same],
         within=(-0.5, 0.5),
     )

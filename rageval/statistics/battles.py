@@ -12,23 +12,22 @@ that did so in this pair, or one at random. The first n battles of a draw are th
 same seed.
 
 Given judgements of battles, a draw prefers pairs of systems whose intervals of ranks overlap (`touching`):
-the others are decided. It counts battles anew, but repeats none. Strengths stay right, for each game is as
-fair as any other, whichever pair it is spent on.
+the others are decided. It counts battles anew, but repeats none, and keeps places balanced. Strengths stay
+right, for each game is as fair as any other, whichever pair it is spent on.
 """
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
 from rageval.errors import UsageError
 
-_Pair = tuple[str, str]  # in the order of names
+Pairing = tuple[str, str]  # in the order of names
 
 
 class Battle(NamedTuple):
@@ -39,12 +38,17 @@ class Battle(NamedTuple):
     second: str
 
     @property
-    def pair(self) -> _Pair:
+    def pair(self) -> Pairing:
         """The two systems, in the order of their names."""
         return min(self.first, self.second), max(self.first, self.second)
 
 
-def touching(ranks: Mapping[str, tuple[int, int]]) -> frozenset[_Pair]:
+def pairs_among(systems: Iterable[str]) -> list[Pairing]:
+    """Return all pairs of these systems."""
+    return list(combinations(sorted(systems), 2))
+
+
+def touching(ranks: Mapping[str, tuple[int, int]]) -> frozenset[Pairing]:
     """Return the pairs of systems whose intervals of ranks overlap.
 
     >>> sorted(touching({"a": (1, 1), "b": (2, 3), "c": (3, 4), "d": (4, 4)}))
@@ -52,20 +56,38 @@ def touching(ranks: Mapping[str, tuple[int, int]]) -> frozenset[_Pair]:
     """
     return frozenset(
         (one, other)
-        for one, other in combinations(sorted(ranks), 2)
+        for one, other in pairs_among(ranks)
         if ranks[one][0] <= ranks[other][1] and ranks[other][0] <= ranks[one][1]
     )
 
 
-def number_of_battles(share_or_number: float, answered: Mapping[str, Sequence[str]]) -> int:
-    """Return how many battles these are: a share of all pairs below 1, else a number of them.
+class BattleDraw(NamedTuple):
+    """Battles in the order they were drawn, of so many pairs; `judged` is a digest of what came before."""
 
-    >>> number_of_battles(0.1, {"q": "abcde", "r": "abcde"}), number_of_battles(3, {"q": "abcde"})
+    order: tuple[Battle, ...]
+    pairs: int
+    seed: int
+    judged: str = ""
+
+    def __str__(self) -> str:
+        """Return what signatures say of it."""
+        return f"{len(self.order)}/{self.pairs}@{self.seed}" + (f"+{self.judged}" if self.judged else "")
+
+
+def number_of_battles(share_or_number: float, pairs: int) -> int:
+    """Return how many battles these are: a share of all pairs if below 1, else a whole number of them.
+
+    >>> number_of_battles(0.1, 24), number_of_battles(3, 24)
     (2, 3)
     """
-    pairs = sum(math.comb(len(systems), 2) for systems in answered.values())
-    # A share that is not a whole number of pairs is rounded; no pair at all is no draw.
-    return max(1, round(share_or_number * pairs)) if share_or_number < 1 else int(share_or_number)
+    if share_or_number < 1:
+        # No pair at all is no draw.
+        return max(1, round(share_or_number * pairs))
+    if share_or_number % 1:
+        raise UsageError(
+            f"battles {share_or_number:g}: expected a share of all pairs, below 1, or a whole number of them"
+        )
+    return int(share_or_number)
 
 
 @dataclass
@@ -73,30 +95,30 @@ class _Drawing:
     """What was drawn so far, by which the next battle is chosen."""
 
     rng: random.Random
-    open_pairs: dict[str, set[_Pair]]
+    open_pairs: dict[str, set[Pairing]]
     group: dict[str, str]  # of systems that battles join
-    battles: Counter[str] = field(default_factory=Counter)
-    battles_of_pair: Counter[_Pair] = field(default_factory=Counter)
+    games: Counter[str] = field(default_factory=Counter)
+    battles_of_pair: Counter[Pairing] = field(default_factory=Counter)
     ahead: Counter[str] = field(default_factory=Counter)  # more often first than second
     shown: Counter[tuple[str, str]] = field(default_factory=Counter)  # pairs in this order
 
-    def joins(self, pair: _Pair) -> bool:
+    def joins(self, pair: Pairing) -> bool:
         """Return whether a battle of this pair joins systems that none joins."""
         return self.group[pair[0]] != self.group[pair[1]]
 
-    def connect(self, pair: _Pair) -> None:
+    def connect(self, pair: Pairing) -> None:
         """Note that the systems of a pair have met."""
         name, other = (self.group[system] for system in pair)
         self.group = {system: name if group == other else group for system, group in self.group.items()}
 
-    def draw_one(self, query: str, pairs: Iterable[_Pair]) -> Battle:
+    def draw_one(self, query: str, pairs: Iterable[Pairing]) -> Battle:
         """Draw one of these pairs of a query."""
-        battles, battles_of_pair = self.battles, self.battles_of_pair
+        games, battles_of_pair = self.games, self.battles_of_pair
         drawn = min(
             sorted(pairs),
             key=lambda pair: (
                 not self.joins(pair),
-                battles[pair[0]] + battles[pair[1]],
+                games[pair[0]] + games[pair[1]],
                 battles_of_pair[pair],
                 self.rng.random(),
             ),
@@ -112,41 +134,46 @@ class _Drawing:
                 self.rng.random(),
             ),
         )
-        battles.update(drawn)
-        self.shown[first, second] += 1
+        games.update(drawn)
         battles_of_pair[drawn] += 1
+        self.show(first, second)
+        return Battle(query, first, second)
+
+    def show(self, first: str, second: str) -> None:
+        """Note who was shown first."""
+        self.shown[first, second] += 1
         self.ahead[first] += 1
         self.ahead[second] -= 1
-        return Battle(query, first, second)
 
 
 def draw_battles(
-    answered: Mapping[str, Sequence[str]],
+    candidates: Mapping[str, Iterable[Pairing]],
     number: int,
     seed: int = 0,
     *,
     judged: Collection[Battle] = (),
-    preferred: Collection[_Pair] | None = None,
+    preferred: Collection[Pairing] | None = None,
 ) -> list[Battle]:
-    """Draw so many battles of the systems that answered each query; UsageError if there are not so many.
+    """Draw so many battles of each query's candidates; UsageError if there are not so many.
 
     `judged` are not drawn again. Of `preferred` pairs all are drawn before any other.
 
-    >>> battles = draw_battles({query: "abcd" for query in ("1", "2", "3")}, 6)
+    >>> battles = draw_battles({query: pairs_among("abcd") for query in ("1", "2", "3")}, 6)
     >>> len({battle.pair for battle in battles}), sorted(Counter(battle.query for battle in battles).values())
     (6, [2, 2, 2])
     """
-    open_pairs = {query: set(combinations(sorted(systems), 2)) for query, systems in answered.items()}
+    open_pairs = {query: set(pairs) for query, pairs in candidates.items()}
+    systems = sorted({system for pairs in open_pairs.values() for pair in pairs for system in pair})
     for battle in judged:
         open_pairs.get(battle.query, set()).discard(battle.pair)
     there = sum(map(len, open_pairs.values()))
     if number > there:
         raise UsageError(f"{number:,} pairs of answers to draw: expected at most {there:,}, which there are")
-    systems = sorted({system for some in answered.values() for system in some})
     drawing = _Drawing(random.Random(f"battles/{seed}"), open_pairs, {system: system for system in systems})
     for battle in judged:
         if {battle.first, battle.second} <= drawing.group.keys():
             drawing.connect(battle.pair)
+            drawing.show(battle.first, battle.second)
     drawn: list[Battle] = []
     turns = [preferred, None] if preferred is not None else [None]
     for some in turns:
@@ -157,10 +184,10 @@ def draw_battles(
     return drawn
 
 
-def _turns(drawing: _Drawing, preferred: Collection[_Pair] | None) -> Iterator[Battle]:
+def _turns(drawing: _Drawing, preferred: Collection[Pairing] | None) -> Iterator[Battle]:
     """Yield battles as long as there are any: a turn is one of each query that has one."""
 
-    def open_in(query: str) -> set[_Pair]:
+    def open_in(query: str) -> set[Pairing]:
         there = drawing.open_pairs[query]
         return there if preferred is None else {pair for pair in there if pair in preferred}
 

@@ -42,6 +42,7 @@ from rageval.statistics.strengths import components, tiers_of, without_noise
 
 _STEPS = 100  # of Newton's method
 _SMALL_STEP, _FARTHEST = 1e-12, 60.0
+_UNEVEN, _FEWEST_BATTLES = 0.05, 4  # by how much a system may be first more often; of how many battles each
 _SLACK = 1e-9
 
 
@@ -190,7 +191,10 @@ class ListBias(NamedTuple):
 
 
 class PairBias(NamedTuple):
-    """Pairs shown in both orders: the share that kept its verdict, and the share won by the first."""
+    """Pairs shown in both orders: the share that kept its verdict, and the share won by the first.
+
+    Where each pair was shown in one order, NaN kept it.
+    """
 
     pairs: int
     consistent: float
@@ -259,9 +263,10 @@ def _center_within(columns: Float, group: Int) -> Float:
 def bias_in_pairs(
     query: Int, first: Int, second: Int, outcome: Float, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> PairBias | None:
-    """Return the share won by the answer shown first; None where no pair was shown in both orders.
+    """Return the share won by the answer shown first, of pairs that were shown in both orders.
 
-    A row is a game: who was shown first and second, and what the first one got (1, ½, 0).
+    Where there are none, of all pairs if each system was first about as often as second, as in battles that
+    are drawn; else None. A row is a game: who was shown first and second, and what the first got (1, ½, 0).
 
     >>> game = np.array([0, 1]), np.array([1, 0])
     >>> bias_in_pairs(np.array([7, 7]), *game, np.array([1.0, 0.5])).first_wins
@@ -269,16 +274,35 @@ def bias_in_pairs(
     """
     games = np.array(list(_in_both_orders(query, first, second)), np.int64).reshape(-1, 2)
     if not len(games):
-        return None
+        return _bias_in_battles(query, first, second, outcome, level, resamples)
     one, turned = outcome[games].T
-    names, unit = np.unique(query[games[:, 0]], return_inverse=True)
+    share = _share_by_query(query[games[:, 0]], (one + turned) / 2, level, resamples)
+    return PairBias(len(games), float((one + turned == 1).mean()), float((one + turned).mean() / 2), *share)
+
+
+def _bias_in_battles(
+    query: Int, first: Int, second: Int, outcome: Float, level: float, resamples: int
+) -> PairBias | None:
+    systems = int(max(first.max(initial=-1), second.max(initial=-1))) + 1
+    as_first, as_second = (np.bincount(side, minlength=systems) for side in (first, second))
+    # Else a good system that is often first would pass for an advantage of the place.
+    if not len(query) or (np.abs(as_first - as_second) > _UNEVEN * (as_first + as_second) + 1).any():
+        return None
+    if (as_first + as_second)[(as_first + as_second) > 0].min() < _FEWEST_BATTLES:
+        return None
+    share = _share_by_query(query, outcome, level, resamples)
+    return PairBias(len(query), math.nan, float(outcome.mean()), *share)
+
+
+def _share_by_query(query: Int, share: Float, level: float, resamples: int) -> tuple[float, float, int]:
+    """Return the interval of a mean share over queries, and their number."""
+    names, unit = np.unique(query, return_inverse=True)
     number = np.bincount(unit).astype(np.float64)
     # A query counts once, with the mean of its pairs.
-    share = np.bincount(unit, (one + turned) / 2) / number
-    drawn = Sample(tuple(map(str, names)), share[:, None], np.arange(len(names)), number[:, None])
+    means = np.bincount(unit, share) / number
+    drawn = Sample(tuple(map(str, names)), means[:, None], np.arange(len(names)), number[:, None])
     low, high = intervals(drawn, level=level, resamples=resamples, seed=SEED)
-    shares = float((one + turned == 1).mean()), float((one + turned).mean() / 2)
-    return PairBias(len(games), *shares, float(low[0]), float(high[0]), len(names))
+    return float(low[0]), float(high[0]), len(names)
 
 
 def _in_both_orders(query: Int, first: Int, second: Int) -> Iterator[tuple[int, int]]:
