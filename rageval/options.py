@@ -358,6 +358,14 @@ Adjust: TypeAlias = Annotated[
 ]
 Level: TypeAlias = Annotated[float, claimed("Confidence level of intervals and tests.")]
 Power: TypeAlias = Annotated[float, claimed("Power for the detectable difference.")]
+Pilot: TypeAlias = Annotated[
+    tuple[str, ...],
+    claimed(
+        "Labels drawn earlier in the same way: 30 or more for --width; new pairs are drawn where ranks"
+        " overlap.",
+        metavar="LABELS.jsonl",
+    ),
+]
 Cluster: TypeAlias = Annotated[
     str,
     claimed(

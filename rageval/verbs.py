@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, c
 from rageval import comparison, hooks
 from rageval import judges as room
 from rageval.comparison import Comparison, GateSettings, Settings
+from rageval.comparison.arena import next_battles
 from rageval.comparison.gate import baseline_in, baseline_side, chosen_system, side_of
 from rageval.comparison.gate import gate as decided
 from rageval.core.remark import Remark
@@ -26,6 +27,7 @@ from rageval.files.opening import kept, name_of
 from rageval.files.questions import read_groups
 from rageval.files.start import ROWS
 from rageval.files.writing import whole_file
+from rageval.judges.material import with_battles
 from rageval.judges.panel import prepare_settings
 from rageval.logs.tables import only_system
 from rageval.measures.parsing import parse_measure
@@ -473,6 +475,7 @@ def judge(
     depth: int = 20,
     permutations: int = 10,
     balanced: bool = False,
+    battles: float | None = None,
     seed: int = 0,
     on_missing: OnMissing = "error",
     **options: Unpack[JudgeOptions],
@@ -496,6 +499,8 @@ def judge(
         Judge the first `depth` documents of this run.
     permutations, balanced, seed
         In how many orders lists are shown, whether the design is balanced, and the seed.
+    battles
+        Compare so many pairs of answers, each in one order: a number, or a share of all.
     on_missing
         How failed judgements count in `scores`: as an `error`, or `skip`, `worst`, `best`.
     **options
@@ -538,6 +543,9 @@ def judge(
             balanced=balanced,
             seed=seed,
         )
+        if battles is not None:
+            draw = partial(next_battles, share_or_number=battles, seed=seed)
+            material = with_battles(chosen_rubric, material, draw)
         settings, remarks = prepare_settings(several, chosen_rubric, material, room.Settings(**options))
     for remark in [*material.remarks, *remarks]:
         warnings.warn(str(remark), stacklevel=2)

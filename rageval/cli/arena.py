@@ -18,14 +18,17 @@ from rageval.comparison.arena import (
     has_rankings,
     incomplete,
     invalid_rankings,
-    lacking,
+    lacking_remarks,
     outcome_matrix,
     position_remarks,
     positions_of,
+    signature_of,
+    strength_remarks,
     strengths,
     strengths_by_people,
     why_biased,
 )
+from rageval.comparison.estimates import estimate_signature
 from rageval.comparison.intervals import cluster_remarks
 from rageval.core.basis import Basis, DrawKind
 from rageval.errors import InputError, UsageError
@@ -41,14 +44,19 @@ if TYPE_CHECKING:
     from rageval.files.judgements import JudgementTable
     from rageval.scoring.scores import Score
 
-_PAIRS = 5  # named in remarks
-
 
 class Options(OfLabels):
     """The options of `rageval arena`."""
 
     style: TableFormat = "table"
     output: opt.Output | None = None
+    ties: Annotated[
+        Literal["half", "davidson"],
+        opt.measured(
+            "What a tie is: half a win for each (as in RAGDoll's arena), or an outcome of its own with its"
+            " own chance (Davidson)."
+        ),
+    ] = "half"
     compat: Annotated[
         Literal["ragnarok"] | None, opt.measured("Print Elo ratings, computed as in Ragnarök's arena.")
     ] = None
@@ -73,10 +81,10 @@ class Options(OfLabels):
 def arena(judged: tuple[str, ...], options: Options) -> None:
     """Rank systems by judgements that compare their answers.
 
-    Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
-    queries. Listwise ones (grades are places) give mean points. Judgements with the same query, aspect and
-    judge are the two sides of one comparison. If judgements record the order in which answers were shown,
-    `order_corrected` removes the effect of position.
+    Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with 95 % intervals over queries,
+    corrected for the order in which answers were shown if judgements record it. Listwise ones (grades are
+    places) give mean points. Judgements with the same query, aspect and judge are the two sides of one
+    comparison.
 
     \b
     rageval arena judged.jsonl
@@ -89,11 +97,16 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     _report_failures(grades, options.invalid)
     positions = positions_of(grades)
     basis = Basis.of(grades.judges.words)
-    units = _units(grades, judged, options)
+    units, by = _units(grades, judged, options)
+    signature = {"ties": options.ties, **({} if units is None else {"units": by})}
     if options.gold:
         if options.matrix or options.compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
-        table, labelers, draw = _corrected_strengths(grades, units, options)
+        if options.ties != "half":
+            raise UsageError(
+                "--gold corrects shares of wins, in which a tie is half a win; leave out --ties davidson"
+            )
+        table, labelers, draw = _corrected_strengths(grades, units, signature, options)
         basis = Basis.of_labels(labelers, basis, draw)
     elif options.matrix:
         names = grades.runs.words
@@ -112,7 +125,7 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
         ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
         table = _systems_table([], ["elo"], [[name, rating] for name, rating in ratings])
     else:
-        table = _standings_table(grades, units, positions, options.invalid)
+        table = _standings_table(grades, units, positions, signature, options)
     texts = basis.texts if basis.corrected else {"basis": str(basis)}
     columns = [*table.columns, *(Column(name, is_for_programs=True) for name in texts)]
     rows = [[*row, *texts.values()] for row in table.rows]
@@ -134,22 +147,23 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
         end_if_biased({judge: why_biased(shown, limit) for judge, shown in of_judge.items()}, limit)
 
 
-def _units(grades: JudgementTable, judged: Sequence[str], options: Options) -> dict[str, str] | None:
-    """Return the cluster of every query, and say what it is; None where queries are independent."""
+def _units(
+    grades: JudgementTable, judged: Sequence[str], options: Options
+) -> tuple[dict[str, str] | None, str]:
+    """Return the cluster of every query, and what it is, and say so; None where queries are independent."""
     queries = list(map(str, grades.queries.words))
     clusters, by = clusters_of(options.cluster, queries, None, judged)
     units = None if clusters is None or clusters == "none" else clusters
     # Points of rankings, counts and Elo have no intervals.
     if not (options.matrix or options.compat or has_rankings(grades)):
         say(*cluster_remarks(units, by, queries))
-    return units
+    return units, by
 
 
 def _report_failures(grades: JudgementTable, invalid: str) -> None:
     if not has_rankings(grades):
-        for one, other, number, total in lacking(games(grades))[:_PAIRS]:
-            met = f"{visible(one)} and {visible(other)} met in {number:,} of {total:,} queries"
-            say(f"{met}; the others are left out")
+        if not grades.draws:
+            say(*lacking_remarks(games(grades)))
         if number := failed_sides(grades):
             say(f"{number:,} judgements failed; their comparisons are left out")
         return
@@ -168,35 +182,55 @@ def _report_failures(grades: JudgementTable, invalid: str) -> None:
 
 
 def _standings_table(
-    grades: JudgementTable, units: dict[str, str] | None, positions: Sequence[Positions], invalid: str
+    grades: JudgementTable,
+    units: dict[str, str] | None,
+    positions: Sequence[Positions],
+    signature: Mapping[str, str],
+    options: Options,
 ) -> Table:
     if has_rankings(grades):
-        scores, few = _rank_points(grades, invalid), incomplete(grades)
-        points = {run: (score.value, score.queries) for run, score in scores.items()}
-        for name, (times, total) in few.items():
-            click.echo(
-                f"rageval: {visible(name)} is in {times:,} of {total:,} lists; its points are from these"
-                " lists only and cannot be compared with the others",
-                err=True,
-            )
-        # Those that are not in every list last, and after them those without points.
-        rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, item[0] in few, -item[1][0]))
-        standing = [[name, value, queries] for name, (value, queries) in rows]
-        of_judges: dict[str, list[float]] = {}
-        for position in positions:
-            for system, corrected in position.corrected.items():
-                of_judges.setdefault(system, []).append(corrected)
-        # The mean of what the judges' points come to without the place shown.
-        means = {system: math.fsum(values) / len(values) for system, values in of_judges.items()}
-        return _with_corrected(_systems_table(["rank_score"], ["queries"], standing), means)
-    ratings = strengths(games(grades, units))
+        return _points_table(grades, positions, options.invalid)
+    played = games(grades, units)
+    ratings = strengths(played, options.ties)
     if grades.is_adaptive:  # no interval holds
-        ratings = [replace(strength, low=math.nan, high=math.nan) for strength in ratings]
-    elif any(math.isnan(strength.low) for strength in ratings):
-        say("no interval: all samples of the queries give the same strengths, or some give infinite ones")
-    standing = [[s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in ratings]
-    table = _systems_table(["strength", "low", "high", "win_rate"], ["games"], standing)
-    return _with_corrected(table, {s.system: s.corrected for s in ratings if s.corrected is not None})
+        last = len(ratings)
+        ratings = [replace(s, low=math.nan, high=math.nan, rank_low=1, rank_high=last) for s in ratings]
+    say(*strength_remarks(ratings))
+    standing = [
+        [s.system, s.strength, s.low, s.high, s.rank_low, s.rank_high, s.win_rate, s.games] for s in ratings
+    ]
+    table = _systems_table(
+        ["strength", "low", "high"], ["rank_low", "rank_high"], [row[:6] for row in standing]
+    )
+    columns = [*table.columns, Column("win_rate", NUMBER), Column("games", NUMBER, 0)]
+    return _signed(table._replace(columns=columns, rows=standing), signature_of(played, signature))
+
+
+def _points_table(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> Table:
+    scores, few = _rank_points(grades, invalid), incomplete(grades)
+    points = {run: (score.value, score.queries) for run, score in scores.items()}
+    for name, (times, total) in few.items():
+        click.echo(
+            f"rageval: {visible(name)} is in {times:,} of {total:,} lists; its points are from these"
+            " lists only and cannot be compared with the others",
+            err=True,
+        )
+    # Those that are not in every list last, and after them those without points.
+    rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, item[0] in few, -item[1][0]))
+    standing = [[name, value, queries] for name, (value, queries) in rows]
+    of_judges: dict[str, list[float]] = {}
+    for position in positions:
+        for system, corrected in position.corrected.items():
+            of_judges.setdefault(system, []).append(corrected)
+    # The mean of what the judges' points come to without the place shown.
+    means = {system: math.fsum(values) / len(values) for system, values in of_judges.items()}
+    return _with_corrected(_systems_table(["rank_score"], ["queries"], standing), means)
+
+
+def _signed(table: Table, signature: str) -> Table:
+    """Add how the strengths were computed, in one line."""
+    columns = [*table.columns, Column("signature", is_for_programs=True)]
+    return table._replace(columns=columns, rows=[[*row, signature] for row in table.rows])
 
 
 def _systems_table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]]) -> Table:
@@ -206,7 +240,7 @@ def _systems_table(numbers: Sequence[str], counts: Sequence[str], rows: list[lis
 
 
 def _corrected_strengths(
-    grades: JudgementTable, units: dict[str, str] | None, options: Options
+    grades: JudgementTable, units: dict[str, str] | None, signature: Mapping[str, str], options: Options
 ) -> tuple[Table, tuple[str, ...], DrawKind]:
     """Return strengths that labels correct, who labeled, how labels were drawn; say what has too few."""
     if has_rankings(grades):
@@ -216,10 +250,12 @@ def _corrected_strengths(
     files = list(options.gold)
     gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
     ratings, remarks = strengths_by_people(grades, gold, options.population, units)
-    say(*label_remarks(gold), *remarks)
+    say(*label_remarks(gold), *remarks, *strength_remarks(ratings))
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in ratings]
     drawn_how = gold.draw.kind(sum(s.games - s.labels for s in ratings))
-    return _systems_table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by, drawn_how
+    table = _systems_table(["strength", "low", "high", "judge"], ["games", "labels"], rows)
+    labels = estimate_signature(gold.draw, str(max(s.labels for s in ratings)))
+    return _signed(table, signature_of(games(grades), signature, labels)), gold.by, drawn_how
 
 
 def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:

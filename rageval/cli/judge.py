@@ -24,6 +24,7 @@ from rageval.cli._output import deliver, print_lines, say
 from rageval.cli._tables import answers_of
 from rageval.cli.label_agree import passport_lines
 from rageval.cli.score import score
+from rageval.comparison.arena import next_battles
 from rageval.comparison.passport import passport, retest_agreement
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.files.answers import write_claims
@@ -32,7 +33,7 @@ from rageval.files.kinds import is_answer_table
 from rageval.files.line_tables import JUDGEMENT_COLUMNS, PARQUET, write_line_table
 from rageval.files.nuggets import write_nuggets
 from rageval.judges import votes
-from rageval.judges.material import SPLITS, UNITS, gathered
+from rageval.judges.material import SPLITS, UNITS, gathered, with_battles
 from rageval.judges.offline import knows
 from rageval.judges.panel import (
     Settings,
@@ -48,7 +49,7 @@ from rageval.judges.panel import (
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measures
 from rageval.options import settings_from
-from rageval.scoring.answers import measures_of_answers
+from rageval.scoring.answers import measures_of_answers, read_judgements
 from rageval.scoring.sources import read_qrels, read_run
 from rageval.text import visible
 from rageval.views.judgements import asking_lines, cascade_text, exchange_lines, retest_text
@@ -184,6 +185,16 @@ class Options(Asking):
         ),
     ] = 10
     balanced: Annotated[bool, opt.asked("Show lists in the orders of a balanced Latin square.")] = False
+    battles: Annotated[
+        float | None,
+        opt.asked(
+            "Compare so many pairs of answers, each in one order: a number, or a share of all. They are"
+            " balanced over queries, systems and places. Default: all, in both orders.",
+            metavar="N",
+            above=0,
+        ),
+    ] = None
+    pilot: opt.Pilot = ()
     examples: Annotated[
         str | None, opt.asked("In-context examples: JSON lines with a reply, or a text.", metavar="FILE")
     ] = None
@@ -315,6 +326,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         balanced=options.balanced,
         seed=options.seed,
     )
+    material = _with_battles(rubric, material, options)
     settings, remarks = prepare_settings(options.judges, rubric, material, settings_from(Settings, options))
     say(*material.remarks, *remarks)
     if options.dry_run:
@@ -355,6 +367,17 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         _score_judgements(ctx, [answers_of(material, tables)] if tables else answers, options)
     if failed or unchecked:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
+
+
+def _with_battles(rubric: Rubric, material: Material, options: Options) -> Material:
+    """Return the material with the pairs of answers that --battles draws."""
+    if options.battles is None:
+        if options.pilot:
+            raise UsageError("--pilot needs --battles N, the number of pairs to draw")
+        return material
+    judged = read_judgements(list(options.pilot)) if options.pilot else None
+    drawn = partial(next_battles, share_or_number=options.battles, seed=options.seed, judged=judged)
+    return with_battles(rubric, material, drawn)
 
 
 def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:

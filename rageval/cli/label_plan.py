@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import click
@@ -12,7 +14,7 @@ from rageval.cli._inputs import sort_words
 from rageval.cli._options import Command, Scoring, takes_options
 from rageval.cli._output import deliver, say
 from rageval.comparison import plans
-from rageval.comparison.plans import labels_for, of_answers, of_runs, rubric_to_ask
+from rageval.comparison.plans import labels_for, of_answers, of_pairs, of_runs, rubric_to_ask
 from rageval.errors import UsageError
 from rageval.files.plans import plan_lines, plans_of_labels
 from rageval.files.trec import Reading
@@ -25,6 +27,7 @@ from rageval.scoring.query_groups import clusters_of
 from rageval.scoring.sources import read_qrels, read_run
 from rageval.subjects import RUNS
 from rageval.text import visible
+from rageval.views.plans import plan_messages
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
@@ -42,8 +45,21 @@ class Options(opt.Options):
 
     overwrite: Annotated[opt.Overwrite, "Replace an existing plan."] = False
     number: Annotated[
-        int | None, opt.Option("Number of queries to label.", ("-n", "--number"), metavar="N", least=1)
+        int | None,
+        opt.Option(
+            "Number of queries to label (of clusters, if there are any: whole ones are drawn).",
+            ("-n", "--number"),
+            metavar="N",
+            least=1,
+        ),
     ] = None
+    pairs: Annotated[
+        bool,
+        opt.Option(
+            "Plan -n pairs of answers to compare, balanced over queries, systems and places; with --pilot,"
+            " pairs of systems whose ranks overlap."
+        ),
+    ] = False
     by: Annotated[
         Literal["doubt"] | None,
         opt.Option(
@@ -84,10 +100,7 @@ class Options(opt.Options):
             metavar="'A>B'",
         ),
     ] = None
-    pilot: Annotated[
-        tuple[str, ...],
-        opt.claimed("30 or more labels, drawn earlier in the same way.", metavar="LABELS.jsonl"),
-    ] = ()
+    pilot: opt.Pilot = ()
     rubric: Annotated[
         str | None,
         opt.asked("The rubric for annotators (default: the judge's).", metavar="NAME", completes="rubrics"),
@@ -116,6 +129,7 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
     ask.jsonl
     rageval label plan judged.jsonl --compare ours theirs -n 100 --answers answers.jsonl -o ask.jsonl
     rageval label plan judged.jsonl --width 0.05 --pilot labels.jsonl -m crag_score -o more.jsonl
+    rageval label plan judged.jsonl --pairs -n 100 --answers answers.jsonl -o ask.jsonl
     rageval label plan judged.jsonl --decide 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
     rageval label plan umbrela.qrels a.run b.run --passages corpus.jsonl --questions topics.jsonl -n 50 …
     """
@@ -129,7 +143,7 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
         )
     drawn_plan, population = _draw_plan(words, options)
     deliver(plan_lines(drawn_plan), output)
-    say(*_plan_messages(drawn_plan, population))
+    say(*plan_messages(drawn_plan, population))
 
 
 def _draw_plan(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Population]:
@@ -146,12 +160,18 @@ def _draw_plan(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Pop
         raise UsageError(
             "expected -n N, the number of queries to label, or --width W with --pilot LABELS.jsonl"
         )
+    if options.pairs:
+        return _draw_pairs(inputs, options)
     if bool(options.pilot) != (options.width is not None) or (options.pilot and not options.measures):
         raise UsageError("--width W also needs --pilot LABELS.jsonl, with 30 or more labels, and -m MEASURE")
     if inputs.kind.population is None:
         raise UsageError(f"{inputs.kind.noun}: there is nothing to label; expected runs or judged answers")
     options = options.replaced(depth=_depth(options) if inputs.kind is RUNS else None)
     population, rubric, material = inputs.kind.population(inputs, compare, options)
+    queries = list(population.asks)
+    clusters, by = clusters_of(options.cluster, queries, options.questions, inputs.question_sources)
+    if clusters is not None and clusters != "none":
+        population = replace(population, clusters=clusters, clustered_by=by)
     pilot = _read_pilot(inputs, population, compare, options) if options.pilot else None
     aim = plans.Aim(
         pilot.number if pilot else options.number or 0,
@@ -166,6 +186,27 @@ def _draw_plan(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Pop
     )
     drawn_plan = plans.plan(population, aim, rubric, material)
     return (drawn_plan.extending(pilot.plan, pilot.queries) if pilot else drawn_plan), population
+
+
+def _draw_pairs(inputs: Inputs, options: Options) -> tuple[LabelPlan, Population]:
+    refused = {
+        "--width": options.width,
+        "--by": options.by,
+        "--compare": options.compare,
+        "--decide": options.decide,
+    }
+    if extra := [name for name, value in refused.items() if value is not None]:
+        raise UsageError(f"--pairs draws pairs of all systems; leave out {', '.join(extra)}")
+    if inputs.kind is RUNS:
+        raise UsageError("--pairs draws pairs of answers; expected judged answers")
+    judged = read_judgements(inputs.files["judgements"])
+    compares = options.rubric is None and "pairwise" not in judged.rubrics()
+    rubric = rubric_to_ask(judged, "pairwise" if compares else options.rubric)
+    population = of_pairs(judged, rubric)
+    pilot = read_judgements(list(options.pilot)) if options.pilot else None
+    material = _material(options, ()) if options.answers else None
+    number = options.number or 0
+    return plans.plan_of_pairs(population, number, options.seed, rubric, material, pilot), population
 
 
 class _Pilot(NamedTuple):
@@ -189,6 +230,8 @@ def _read_pilot(
     queries = list(subject.queries)
     clusters, _ = clusters_of(options.cluster, queries, options.questions, inputs.question_sources)
     number = labels_for(options.width or 0.0, chosen, compare, population.same, options.level, clusters)
+    # As many clusters as hold so many queries.
+    number = math.ceil(number * len(population.queries_by_cluster) / len(population.differing))
     plans = {plan for file in files for _, plan in plans_of_labels(file)}
     return _Pilot(number, plans.pop() if len(plans) == 1 else "", frozenset(gold.queries))
 
@@ -260,26 +303,3 @@ def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options:
 def _material(options: Options, candidates: Iterable[tuple[str, str]]) -> Material:
     texts = options.answers, options.questions, options.nuggets, options.passages
     return gathered(*texts, candidates, every_question=False)
-
-
-def _plan_messages(drawn_plan: LabelPlan, population: Population) -> Iterable[str]:
-    """Say how much there is to label, and what was left out."""
-    labels = sum(len(query.asks) for query in drawn_plan.asked)
-    number, rest = len(drawn_plan.asked), drawn_plan.rest
-    yield f"{number:,} of {rest:,} queries to label, {labels:,} labels (seed {drawn_plan.seed})"
-    if population.same:
-        yield f"{len(population.same):,} queries have the same answers by both, and need no label"
-    if population.left_out:
-        yield f"{population.left_out:,} queries lack a system or a verdict, and are left out"
-    if drawn_plan.width is not None:
-        yield f"this many are needed for ± {drawn_plan.width:g} by {drawn_plan.measure}"
-        yield (
-            "the pilot's labels are included: import them into the new page"
-            if drawn_plan.extends
-            else "the pilot's labels are not the beginning of this order (another seed or no plan): they do"
-            " not count"
-        )
-    if drawn_plan.decide is not None:
-        yield "you may check whenever you like: rageval compare --gold says whether to go on"
-    if not any(query.contexts for query in drawn_plan.asked):
-        yield "the plan has no texts: for rageval label page, make it with the judged files (--answers …)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -10,31 +11,37 @@ import numpy as np
 
 from rageval.comparison.intervals import selection
 from rageval.core.remark import Remark, Scope, joined_text
+from rageval.core.signature import digest, join_signature
 from rageval.errors import InputError, Place, TooFewLabels, UsageError
 from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.assessments import MOST_MISSING, is_permutation, on, rankings_of, required
 from rageval.scoring.gold import Draw, Gold, chances_of, refuse_the_judge, why_lost
 from rageval.scoring.scores import mean, require_groups
-from rageval.statistics.bootstrap import draws, ends_of
+from rageval.statistics import LEVEL
+from rageval.statistics.battles import (
+    Battle,
+    BattleDraw,
+    Pairing,
+    draw_battles,
+    number_of_battles,
+    touching,
+)
 from rageval.statistics.correction import Corrected, corrected
 from rageval.statistics.preferences import (
     ListBias,
     PairBias,
     bias_in_lists,
     bias_in_pairs,
-    bradley_terry,
     corrected_strengths,
-    finite_groups,
-    strengths_with_lead,
 )
 from rageval.statistics.samples import SLACK, Float, Int, settled
+from rageval.statistics.strengths import GamesPlayed, Ties, counts_of, groups_that_met, standing, strengths_of
 from rageval.table import finite
 from rageval.text import visible
+from rageval.version import __version__
 
-RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
-_ENOUGH = 0.9  # of the resamples must have finite strengths, or their percentiles say little
-_POINT = 1e-6
+_PAIRS = 3  # named in remarks
 _ELO_START, _ELO_K = 1000, 5
 
 
@@ -44,7 +51,8 @@ class Games:
 
     Queries are numbered by their ids, so that no order of lines changes what is drawn from them.
     `in_order` where the first one was shown first; False where nothing says which one was. `unit` numbers
-    what was drawn independently, such as conversations; None where queries were.
+    what was drawn independently, such as conversations; None where queries were. `drawn` says how pairs were
+    drawn that were judged, where not all were.
     """
 
     systems: tuple[str, ...]
@@ -54,26 +62,21 @@ class Games:
     outcome: Float
     in_order: bool = False
     unit: Int | None = None
+    drawn: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.query)
 
     def outcomes(self) -> Int:
         """Return [i, j] = games that i won against j, that neither won, that i lost."""
-        wins, ties = self.counts()
+        wins, ties = counts_of(self.among(range(len(self.systems))))
         return np.stack((wins, ties, wins.T), axis=2).astype(np.int64)
 
-    def counts(self, games: Int | slice = slice(None)) -> tuple[Float, Float]:
-        """Return (wins[i, j] of i over j, ties[i, j] both ways) among these games."""
-        number = len(self.systems)
-        first, second, outcome = self.first[games], self.second[games], self.outcome[games]
-        wins, ties = np.zeros((number, number)), np.zeros((number, number))
-        # add.at counts a pair as often as it comes; wins[…] += 1 would count it once.
-        np.add.at(wins, (first[outcome == 1], second[outcome == 1]), 1)
-        np.add.at(wins, (second[outcome == 0], first[outcome == 0]), 1)
-        np.add.at(ties, (first[outcome == 0.5], second[outcome == 0.5]), 1)
-        # A tie is one for both, whoever was shown first.
-        return wins, ties + ties.T
+    def among(self, systems: Sequence[int]) -> GamesPlayed:
+        """Return the games between these systems, numbered as they stand there; clusters are as they are."""
+        clusters = self.query if self.unit is None else self.unit
+        columns = (self.first, self.second, self.outcome, clusters)
+        return GamesPlayed(len(self.systems), *columns, self.in_order).among(np.array(systems, np.int64))
 
     def elo(self) -> dict[str, int]:
         """Return ratings as Ragnarök's arena keeps them, for comparison only.
@@ -93,15 +96,19 @@ class Games:
 
 @dataclass(frozen=True, slots=True)
 class _Strength:
-    """A system's strength with its interval, its share of wins, and how many games it played."""
+    """A system's strength and rank with their intervals, its share of wins, and how many games it played.
+
+    NaN where there is none: who never lost has no strength, but a `low` end; who never won a `high` one.
+    """
 
     system: str
     strength: float
     low: float
     high: float
+    rank_low: int
+    rank_high: int
     win_rate: float
     games: int
-    corrected: float | None = None  # the strength, less what being shown first is worth
 
 
 def games(grades: JudgementTable, clusters: Mapping[str, str] | None = None) -> Games:
@@ -148,6 +155,7 @@ def games(grades: JudgementTable, clusters: Mapping[str, str] | None = None) -> 
         np.array(outcome, np.float64),
         in_order,
         units,
+        frozenset(grades.draws),
     )
 
 
@@ -207,6 +215,18 @@ def lacking(played: Games) -> list[tuple[str, str, int, int]]:
     return [(names[a], names[b], len(of), total) for (a, b), of in sorted(met.items()) if len(of) < total]
 
 
+def lacking_remarks(played: Games) -> Iterator[Remark]:
+    """Yield which pairs did not meet in all queries; of many, how often they met."""
+    pairs = lacking(played)
+    if len(pairs) > _PAIRS:
+        times = [number for _, _, number, _ in pairs]
+        facts = {"number": len(pairs), "least": min(times), "most": max(times), "total": pairs[0][-1]}
+        yield Remark("pairs_met_in_part", facts=facts)
+        return
+    for one, other, number, total in pairs:
+        yield Remark("pair_met_in_part", Scope((one, other)), {"number": number, "total": total})
+
+
 def failed_games(grades: JudgementTable) -> dict[tuple[str, str], set[str]]:
     """Return the queries of each pair of systems, by name, in which a comparison failed.
 
@@ -235,59 +255,89 @@ def failed_sides(grades: JudgementTable) -> int:
     return sum(not grades.statement_of(row).is_graded for _, row in on(grades, OUTCOME).rows())
 
 
-def strengths(played: Games, resamples: int = RESAMPLES) -> list[_Strength]:
-    """Return every system's strength, strongest first, with a bootstrap interval over queries."""
-    groups = finite_groups(*played.counts())
-    if len(groups) > 1:
-        names = [", ".join(visible(played.systems[i]) for i in group) for group in groups]
+def strengths(played: Games, ties: Ties = "half") -> list[_Strength]:
+    """Return every system's strength, strongest first, with an interval over queries or clusters of them.
+
+    Of systems that played, all of which games must join; see `statistics.strengths`.
+    """
+    present = {*played.first.tolist(), *played.second.tolist()}
+    # By name, so that no order of lines decides anything.
+    systems = sorted(present, key=lambda index: played.systems[index])
+    games = played.among(systems)
+    names = [played.systems[index] for index in systems]
+    if len(parts := groups_that_met(games)) > 1:
+        shown = " | ".join(", ".join(visible(names[system]) for system in part) for part in parts)
         raise UsageError(
-            "no finite strengths, because these groups of systems did not win and lose against each other:"
-            f" {' | '.join(names)}; each system must win against every other, directly or over others"
-            " (win_rate does not need this)"
+            f"no strengths of one scale: no comparison joins these groups of systems: {shown}; judge pairs of"
+            " answers across them"
         )
-    theta = bradley_terry(*played.counts())
-    low, high = _interval(played, resamples)
-    wins, ties = played.counts()
-    # Games of each system: won, lost, and neither.
-    number = (wins + wins.T + ties).sum(axis=1)
-    rate = (wins.sum(axis=1) + ties.sum(axis=1) / 2) / number
-    fair = None
-    # Where nothing says who was shown first, nobody knows what the place is worth.
-    if played.in_order:
-        fair = strengths_with_lead(len(played.systems), played.first, played.second, played.outcome)
-    rows = [
-        _Strength(
-            system,
-            float(theta[i]),
-            float(low[i]),
-            float(high[i]),
-            float(rate[i]),
-            int(number[i]),
-            None if fair is None else float(fair[i]),
-        )
-        for i, system in enumerate(played.systems)
-        if number[i]
-    ]
-    return sorted(rows, key=lambda row: -row.strength)
+    table = strengths_of(games, ties)
+    wins, tied = counts_of(games)
+    number = (wins + wins.T + tied).sum(axis=1)
+    rate = (wins.sum(axis=1) + tied.sum(axis=1) / 2) / number
+    rows = []
+    for index, name in enumerate(names):
+        strength, low, high = (float(column[index]) for column in (table.strength, table.low, table.high))
+        ranks = int(table.rank_low[index]), int(table.rank_high[index])
+        row = _Strength(name, strength, low, high, *ranks, float(rate[index]), int(number[index]))
+        rows.append((standing(int(table.tier[index]), strength, low, high), row))
+    return [row for _, row in sorted(rows, key=lambda position: position[0])]
 
 
-def _interval(played: Games, resamples: int) -> tuple[Float, Float]:
-    """Return percentiles over resampled queries; NaN if strengths are infinite in many or the same in all."""
-    # Queries are drawn and not games: games of one query, or of one conversation, are not independent.
-    queries, of_game = np.unique(played.query if played.unit is None else played.unit, return_inverse=True)
-    games_of = np.split(np.argsort(of_game, kind="stable"), np.cumsum(np.bincount(of_game))[:-1])
-    resampled = []
-    for drawn in draws(len(queries), resamples, SEED):
-        wins, ties = played.counts(np.concatenate([games_of[query] for query in drawn.tolist()]))
-        # A resample may fall into groups that never met; it has no finite strengths and is left out.
-        if len(finite_groups(wins, ties)) == 1:
-            resampled.append(bradley_terry(wins, ties))
-    if len(resampled) < _ENOUGH * resamples:
-        nothing = np.full(len(played.systems), np.nan)
-        return nothing, nothing
-    low, high = ends_of(np.array(resampled), LEVEL, len(queries))
-    point = high - low < _POINT  # every query says the same, so nothing is known of other ones
-    return np.where(point, np.nan, low), np.where(point, np.nan, high)
+def next_battles(
+    candidates: Mapping[str, Iterable[Pairing]],
+    share_or_number: float,
+    seed: int = 0,
+    judged: JudgementTable | None = None,
+) -> BattleDraw:
+    """Draw pairs of answers to compare; with comparisons that were `judged`, those where ranks overlap."""
+    pairs = {query: list(some) for query, some in candidates.items()}
+    total = sum(map(len, pairs.values()))
+    number = number_of_battles(share_or_number, total)
+    if judged is None:
+        return BattleDraw(tuple(draw_battles(pairs, number, seed)), total, seed)
+    played = games(judged)
+    battles = battles_in(judged, played)
+    try:
+        ranks = {row.system: (row.rank_low, row.rank_high) for row in strengths(played)}
+    except UsageError:  # no scale: what joins the systems comes first, and nothing is preferred
+        preferred = None
+    else:
+        preferred = touching(ranks)
+    drawn = draw_battles(pairs, number, seed, judged=battles, preferred=preferred)
+    lines = (f"{battle}" for battle in zip(battles, played.outcome.tolist(), strict=True))
+    return BattleDraw(tuple(drawn), total, seed, digest(sorted(lines))[:8])
+
+
+def battles_in(judged: JudgementTable, played: Games) -> list[Battle]:
+    """Return which answers were compared in each of a table's games."""
+    queries, names = sorted(map(str, judged.queries.words)), played.systems
+    rows = zip(*(column.tolist() for column in (played.query, played.first, played.second)), strict=True)
+    return [Battle(queries[query], names[first], names[second]) for query, first, second in rows]
+
+
+def strength_remarks(ratings: Sequence[_Strength] | Sequence[_StrengthByPeople]) -> Iterator[Remark]:
+    """Yield which systems have a bound in place of a strength, or neither, and whether intervals lack."""
+    lacking_strength = [row for row in ratings if math.isnan(row.strength)]
+    for code, bounded in (
+        ("never_lost", [row for row in lacking_strength if not math.isnan(row.low)]),
+        ("never_won", [row for row in lacking_strength if not math.isnan(row.high)]),
+        ("not_comparable", [row for row in lacking_strength if math.isnan(row.low) and math.isnan(row.high)]),
+    ):
+        for row in bounded:
+            yield Remark(code, Scope((row.system,)))
+    if all(math.isnan(row.low) and math.isnan(row.high) for row in ratings):
+        yield Remark("no_strength_intervals")
+
+
+def signature_of(played: Games, parts: Mapping[str, str], gold: str = "") -> str:
+    """Return how strengths of these games were computed, in one line."""
+    order = {"order": "corrected" if played.in_order else "unknown"}
+    battles = {"battles": "+".join(sorted(played.drawn))} if played.drawn else {}
+    signed = join_signature(
+        "strength", {**parts, **order, "interval": "jackknife", "level": f"{LEVEL:g}", **battles}
+    )
+    return "|".join([signed, *([gold] if gold else []), f"v:{__version__}"])
 
 
 def outcome_matrix(values: Sequence[Float]) -> Int:
@@ -580,7 +630,7 @@ _Pairs = dict[tuple[str, str], _Outcomes]
 class _StrengthByPeople(NamedTuple):
     """A system's strength as people would have it, with its interval, beside the judge's.
 
-    Both are by the same model, in which a tie is half a win (`statistics.preferences`). `games` are the
+    The judge's is that of `strengths`, by the same model, in which a tie is half a win. `games` are the
     judge's comparisons with the system, `labels` the queries on which people compared it that are used.
     """
 
@@ -641,7 +691,7 @@ def strengths_by_people(
                 draw=gold.draw,
                 population=population,
                 tests=len(ours),
-                of_query=clusters,
+                of_query=clusters or gold.draw.clusters or None,
             )
             if doubt is not None:
                 remarks.append(replace(doubt, about=about))
@@ -700,7 +750,7 @@ def _correct_outcomes(
         look=draw.look_level(LEVEL),
         population=population,
         chosen=chances_of(draw, queries, [queries[index] for index in labeled]),
-        clusters=queries if of_query is None else [of_query[query] for query in queries],
+        clusters=queries if of_query is None else [of_query.get(query, query) for query in queries],
         same=[index for index, query in enumerate(queries) if draw.compares and query in draw.same],
         within=(-0.5, 0.5),
     )
@@ -715,10 +765,12 @@ def _rank_systems(
         (systems.index(one), systems.index(other)): estimate for (one, other), estimate in estimates.items()
     }
     by_people = corrected_strengths(places, len(systems), level)
-    wins, ties = played.counts()
-    number = (wins + wins.T + ties).sum(axis=1).tolist()
+    by_judge = {row.system: row for row in strengths(played)}
     rows = []
-    for index, (system, estimate) in enumerate(zip(systems, by_people, strict=True)):
+    for system, estimate in zip(systems, by_people, strict=True):
         labels = {query for pair, queries in used.items() if system in pair for query in queries}
-        rows.append(_StrengthByPeople(system, *estimate, int(number[index]), len(labels)))
-    return sorted(rows, key=lambda row: -row.strength)
+        row = by_judge[system]
+        ends = estimate.strength, estimate.low, estimate.high
+        place = standing(estimate.tier, *ends)
+        rows.append((place, _StrengthByPeople(system, *ends, row.strength, row.games, len(labels))))
+    return [row for _, row in sorted(rows, key=lambda position: position[0])]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rageval.core.turn import clusters_by_conversation
+from rageval.core.turn import CONVERSATION, clusters_by_conversation
+from rageval.errors import UsageError
 from rageval.scoring.scores import Score
 
 if TYPE_CHECKING:
@@ -13,11 +14,29 @@ if TYPE_CHECKING:
 
 
 def clusters_among(scores: Sequence[Score], settings: Settings | None = None) -> Mapping[str, str] | None:
-    """Return the cluster of every query: what the settings say, or else its conversation; None without."""
+    """Return the cluster of every query: what the settings say, or the plan of labels; or its conversation.
+
+    None without. A plan that drew whole clusters makes queries of one depend on each other.
+    """
+    drawn = [score.people.draw for score in scores if score.people is not None]
+    by_plan: Mapping[str, str] = next(filter(None, (draw.clusters for draw in drawn)), {})
     if settings is not None and settings.clusters is not None:
+        if by_plan and settings.units is None:
+            raise UsageError(
+                "these labels are of a plan that drew whole clusters, so queries are dependent; leave out"
+                " --cluster none"
+            )
         return settings.units
     conversations: dict[str, str] = {}
     for score in scores:
         conversations.update(score.conversations)
     queries = {query for score in scores for query in score.query_ids}
+    if by_plan:
+        return {query: by_plan.get(query, query) for query in queries}
     return clusters_by_conversation(queries, conversations)
+
+
+def named_clusters(scores: Sequence[Score]) -> str:
+    """Return what the clusters are that nobody chose: those of the plan of labels, or conversations."""
+    plans = (score.people.draw.plan for score in scores if score.people is not None)
+    return next((plan.clustered_by for plan in plans if plan is not None and plan.clusters), CONVERSATION)

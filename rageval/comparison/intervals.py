@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from rageval.comparison.clusters import clusters_among
+from rageval.comparison.clusters import clusters_among, named_clusters
 from rageval.comparison.resampling import JointSample, is_joint
 from rageval.core.remark import Remark
-from rageval.core.turn import CONVERSATION
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
 from rageval.measures.base import MEAN
@@ -40,7 +39,7 @@ def with_conversations(settings: _AnySettings, results: Sequence[Scores]) -> _An
     scores, chosen = [score for one in results for score in one.scores], cast("Any", settings)
     if chosen.clusters is not None or (clusters := clusters_among(scores)) is None:
         return settings
-    return replace(chosen, clusters=clusters, clustered_by=CONVERSATION)  # type: ignore[no-any-return]
+    return replace(chosen, clusters=clusters, clustered_by=named_clusters(scores))  # type: ignore[no-any-return]
 
 
 def cluster_remarks(

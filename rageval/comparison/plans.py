@@ -2,7 +2,10 @@
 
 A query is labeled as a whole: everything that was judged of the answers of all systems at stake, or of the
 documents that all runs have in their top ranks. Where two systems are to be compared, the queries on which
-they gave the same answer need no label: they do not differ there, whatever people would say.
+they gave the same answer need no label: they do not differ there, whatever people would say. Where queries
+depend on each other, as turns of a conversation do, whole clusters of them are drawn.
+
+Of pairs of answers, single ones are drawn (`of_pairs`): few of each query, balanced (`statistics.battles`).
 """
 
 from __future__ import annotations
@@ -14,6 +17,9 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
+from msgspec import structs
+
+from rageval.comparison.arena import battles_in, games, next_battles
 from rageval.comparison.clusters import clusters_among
 from rageval.comparison.intervals import corrected_pair, corrected_score
 from rageval.comparison.results import Clusters, Settings
@@ -23,10 +29,13 @@ from rageval.files.judgements import JudgementTable
 from rageval.files.plans import FORMAT, Ask, AskedQuery, LabelPlan, sealed
 from rageval.judges.material import DOCUMENTS, Material, tasks
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
+from rageval.measures.scales import OUTCOME
 from rageval.records import Answer
+from rageval.scoring.assessments import on
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score
+from rageval.statistics.battles import Pairing, pairs_among
 from rageval.statistics.correction import FEWEST
 from rageval.statistics.power import labels_needed
 from rageval.text import visible
@@ -41,6 +50,7 @@ class Population:
     """Everything that can be asked: of which systems, by query.
 
     On the `same` queries the systems gave the same answer; `left_out` queries lack a system or a verdict.
+    `clusters` are of queries that depend on each other, `clustered_by` says what they are.
     `doubts` is how unsure the judge is of a query's answers, the mean of p(1 − p), if it gives probabilities.
     """
 
@@ -49,6 +59,16 @@ class Population:
     same: tuple[str, ...] = ()
     left_out: int = 0
     doubts: Mapping[str, float] = field(default_factory=dict)
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    clustered_by: str = ""
+
+    @property
+    def queries_by_cluster(self) -> dict[str, list[str]]:
+        """What is drawn: the queries to draw from, by cluster; without clusters, each is one of its own."""
+        units: dict[str, list[str]] = {}
+        for query in self.differing:
+            units.setdefault(self.clusters.get(query, query), []).append(query)
+        return units
 
     @property
     def differing(self) -> list[str]:
@@ -72,7 +92,7 @@ class Aim:
 
     def __post_init__(self) -> None:
         if self.number < 1:
-            raise UsageError(f"-n {self.number}: expected 1 query or more")
+            raise UsageError(f"-n {self.number}: expected 1 or more")
         if self.by_doubt and (self.decide is not None or self.width is not None):
             raise UsageError("--by doubt: looks and widths are not supported for labels drawn by doubt")
         if self.decide is not None and self.number < FEWEST:
@@ -146,6 +166,51 @@ def of_answers(
     return replace(
         population, same=_same_answers(asks, systems, answers, rubric.file.sees) if compare else ()
     )
+
+
+def of_pairs(judged: JudgementTable, rubric: Rubric) -> Population:
+    """Return the pairs of answers that people may compare: those that a judge compared, or else all."""
+    if rubric.file.unit != "pair":
+        raise UsageError(
+            f"--pairs: rubric {rubric.name} judges {rubric.file.unit}; use a rubric that compares two"
+            " answers, such as pairwise"
+        )
+    systems = _requested_systems(judged, ())
+    pairs: dict[str, set[Pairing]] = {}
+    if on(judged, OUTCOME):
+        # Labels of other pairs could correct nothing.
+        for battle in battles_in(judged, games(judged)):
+            pairs.setdefault(battle.query, set()).add(battle.pair)
+    else:
+        answered: dict[str, set[str]] = {}
+        for _, line in judged.each():
+            answered.setdefault(str(line.query_id), set()).update({str(line.run_id)} & set(systems))
+        pairs = {query: set(pairs_among(some)) for query, some in answered.items() if len(some) > 1}
+    asks = {query: [Ask(pair[0], pair=pair) for pair in sorted(pairs[query])] for query in sorted(pairs)}
+    return Population(systems, asks)
+
+
+def plan_of_pairs(
+    population: Population,
+    number: int,
+    seed: int,
+    rubric: Rubric,
+    material: Material | None = None,
+    judged: JudgementTable | None = None,
+) -> LabelPlan:
+    """Draw so many pairs of answers, and return the plan of what to compare; see `next_battles`."""
+    candidates = {query: [ask.pair for ask in asks if ask.pair] for query, asks in population.asks.items()}
+    drawn = next_battles(candidates, number, seed, judged)
+    # A query comes where its first pair was drawn; each pair is named in the order in which it is shown.
+    drawn_asks: dict[str, list[Ask]] = {}
+    for query, first, second in drawn.order:
+        drawn_asks.setdefault(query, []).append(Ask(first, pair=(first, second)))
+    aim = Aim(number, seed)
+    chance = len(drawn.order) / drawn.pairs
+    label_plan = _plan_of(
+        list(drawn_asks), replace(population, asks=drawn_asks), aim, rubric, material, chance
+    )
+    return sealed(structs.replace(label_plan, queries=len(population.asks), battles=str(drawn)))
 
 
 def _requested_systems(judged: JudgementTable, compare: Sequence[str]) -> tuple[str, ...]:
@@ -252,27 +317,46 @@ def labels_for(
 
 def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
     """Draw queries, and return the plan of what to label; with `material` it includes the texts."""
-    there = population.differing
-    if aim.number > len(there):
-        same = f" ({len(population.same):,} more have the same answers)" if population.same else ""
+    units = population.queries_by_cluster
+    what = "clusters" if population.clusters else "queries"
+    if aim.number > len(units):
+        same = f" ({len(population.same):,} more queries have the same answers)" if population.same else ""
         raise UsageError(
-            f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labeled{same}"
+            f"-n {aim.number}: expected at most {len(units):,}, the {what} that can be labeled{same}"
         )
+    if aim.by_doubt and population.clusters:
+        raise UsageError("--by doubt draws single queries, but these are in clusters; add --cluster none")
     # All are drawn, and the first taken: a longer plan with the same seed begins with the shorter one.
     rng = random.Random(f"{FORMAT}/{aim.seed}")
     sizes = _sizes(population) if aim.by_doubt else {}
-    order = (_weighted_order(sizes, rng) if sizes else rng.sample(there, len(there)))[: aim.number]
+    there = list(units)
+    drawn = (_weighted_order(sizes, rng) if sizes else rng.sample(there, len(there)))[: aim.number]
+    order = [query for unit in drawn for query in units[unit]]
+    label_plan = _plan_of(order, population, aim, rubric, material, aim.number / len(units))
+    return sealed(structs.replace(label_plan, sizes=sizes))
+
+
+def _plan_of(
+    order: Sequence[str],
+    population: Population,
+    aim: Aim,
+    rubric: Rubric,
+    material: Material | None,
+    inclusion: float,
+) -> LabelPlan:
+    """Return the plan of these queries in this order, not sealed yet."""
     texts = _texts_by_place(rubric, material, order, population.systems) if material else None
     file = rubric.file
-    label_plan = LabelPlan(
+    return LabelPlan(
         plan=FORMAT,
         seed=aim.seed,
         rubric=f"{rubric.judged_as}@{rubric.digest}",
         kind="pair" if file.unit == "pair" else "grades" if file.ranges else "label",
         systems=population.systems,
         queries=len(population.asks),
-        inclusion=aim.number / len(population.differing),
-        sizes=sizes,
+        inclusion=inclusion,
+        clusters=dict(population.clusters),
+        clustered_by=population.clustered_by,
         asked=tuple(_ask_query(query, population.asks[query], texts) for query in order),
         instructions="\n\n".join(filter(None, (file.prompt.system.strip(), file.prompt.template.strip()))),
         labels=dict(file.labels),
@@ -288,7 +372,6 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         width=aim.width,
         depth=aim.depth,
     )
-    return sealed(label_plan)
 
 
 _LEFT_TO_PEOPLE = 1e6  # more than all that judges doubt together: these queries are drawn for certain

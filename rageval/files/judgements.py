@@ -41,7 +41,8 @@ _ANSWER = attrgetter("run_id", "judge", "query_id", "repeat")
 _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
 _IDS = ("query_id", "run_id", "item_id", "repeat")
 _ITEM, _ASPECT, _GRADE, _CHANCE = map(attrgetter, ("item_id", "aspect", "grade", "p"))
-_SENTENCES, _SHOWN, _ANSWERABLE, _CLAIM = map(attrgetter, ("sentences", "shown", "answerable", "claim"))
+_SENTENCES, _SHOWN, _ANSWERABLE = map(attrgetter, ("sentences", "shown", "answerable"))
+_CLAIM, _BATTLES = map(attrgetter, ("claim", "battles"))
 _CONVERSATION = attrgetter("conversation_id")
 _Text = str | int
 _Arguments = ParamSpec("_Arguments")
@@ -68,6 +69,7 @@ class JudgementLine(msgspec.Struct, gc=False):
     shown: list[_Text] | None = None  # the systems whose answers were shown together, in their order
     repeat: _Text = ""  # which of several answers of the system to the query
     claim: str | None = None  # that earlier judgements were to decide
+    battles: str | None = None  # how the pairs were drawn that were judged, where not all were
     conversation_id: _Text | None = None  # whose turn the query is
     place: Any = msgspec.field(default=None, name="turn")  # of the query in its conversation
 
@@ -176,6 +178,7 @@ class JudgementTable:
         self.remarks: list[Remark] = []  # what should be said of the table
         self.kept: dict[Any, Any] = {}  # what was made of the rows (`kept_in_table`)
         self.is_adaptive = False  # whether earlier judgements chose what was judged
+        self.draws: set[str] = set()  # how pairs were drawn that were judged, where not all were
         self.matched: dict[tuple[str, str], tuple[int, tuple[Match, ...]]] = {}  # by run and query, with line
         self.asked: dict[int, list[AskedNugget]] = {}  # by query, where a bank says it
         self.row_item, self.row_aspect, self.row_statement = array("i"), array("i"), array("i")
@@ -245,6 +248,7 @@ class JudgementTable:
         if self._needs_row_checks(first, limits):
             _refuse_contradictions(source, lines, records, limits)
         self.is_adaptive |= list(map(_CLAIM, records)).count(None) < number
+        self.draws.update(filter(None, map(_BATTLES, records)))
         if list(map(_CONVERSATION, records)).count(None) < number:
             for line, record in zip(lines, records, strict=True):
                 self.add_turn(Place(source, line), record.query_id, record.conversation_id, record.place)

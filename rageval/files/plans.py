@@ -77,6 +77,8 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     Where there are `sizes`, by query, the judge's doubt decided: each query's chance is in proportion to
     its size, and the order is such that this holds of every beginning of it.
     Of `labels` with their grades, `names` says what some are called where people choose among them.
+    Where there are `clusters`, by query, whole ones were drawn, and `inclusion` is the chance of each.
+    `battles` says how pairs of answers were drawn; all are shown in the order of their systems, or turned.
     It may be looked at whenever one likes: `decide` is the claim that is to be decided. Labels of the plan
     whose sha is in `extends`, which drew the beginning of the same order, are labels of this one, too.
     """
@@ -89,6 +91,9 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     queries: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
     inclusion: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
     sizes: dict[str, Annotated[float, msgspec.Meta(gt=0, le=1e300)]] = {}
+    clusters: dict[str, str] = {}
+    clustered_by: str = ""
+    battles: str | None = None
     asked: tuple[AskedQuery, ...] = ()
     instructions: str = ""
     labels: dict[str, float] = {}

@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -33,6 +34,7 @@ from rageval.files.synonyms import SYNONYMS
 from rageval.judges.rubric import Rubric
 from rageval.logs.tables import read_table, read_tables
 from rageval.records import BESIDE, Answer, Nugget, PassageParts, Question, Sentence
+from rageval.statistics.battles import BattleDraw, Pairing, pairs_among
 from rageval.text import problem_of_id, some, visible
 
 UNITS = ("question", "passages")  # of rubrics that write nuggets
@@ -58,6 +60,7 @@ class Material:
     claims: Mapping[tuple[str, str], Sequence[str]] | None = None  # by query and run
     remarks: Sequence[Remark] = ()  # what should be said of it
     systems: Sequence[Sequence[str]] = ()  # those of each table of answers
+    drawn_pairs: BattleDraw | None = None  # to compare, each once; else all, in both orders
     _talks: dict[_Talk, list[tuple[float, str, Answer | None]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -626,9 +629,30 @@ def _passage_windows(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for answers in _by_query(material.answers).values():
-        for one, other in combinations(answers, 2):
-            yield from _both_orders(material, one, other)
+    if material.drawn_pairs is None:
+        for answers in _by_query(material.answers).values():
+            for one, other in combinations(answers, 2):
+                yield from _both_orders(material, one, other)
+        return
+    by_place = {(answer.query_id, answer.run_id): answer for answer in _refuse_repeats(material.answers)}
+    also = {"battles": str(material.drawn_pairs)}
+    for query, *shown in material.drawn_pairs.order:
+        first, second = (by_place[query, system] for system in shown)
+        yield _comparison(material, first, second, also)
+
+
+def with_battles(
+    rubric: Rubric, material: Material, drawn: Callable[[Mapping[str, list[Pairing]]], BattleDraw]
+) -> Material:
+    """Return the material with the pairs of answers that are drawn from all of them, by query."""
+    if rubric.file.unit != "pair":
+        raise UsageError(
+            f"battles are pairs of answers, but {rubric.name} judges {rubric.file.unit}; use a rubric that"
+            " compares two answers, such as pairwise"
+        )
+    answered = _by_query(material.answers)
+    pairs = {query: pairs_among(answer.run_id for answer in some) for query, some in answered.items()}
+    return replace(material, drawn_pairs=drawn(pairs))
 
 
 def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
@@ -638,17 +662,21 @@ def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 
 def _both_orders(material: Material, one: Answer, other: Answer) -> Iterator[Task]:
-    query = one.query_id
     # Both orders, as judges favour a place: what only holds in one of them is no preference.
     for first, second in ((one, other), (other, one)):
-        shown = first.run_id, second.run_id
-        aspect = pair_aspect(*shown)
-        rows = {"": tuple(VerdictRow(query, system, aspect=aspect, shown=shown) for system in shown)}
-        if failed := _why(one, other):
-            yield Task({}, rows, failed=failed)
-        else:
-            question = material.question(query).text  # it need not be known where nobody is asked
-            yield Task({"question": question, "answer_a": first.text, "answer_b": second.text}, rows)
+        yield _comparison(material, first, second)
+
+
+def _comparison(
+    material: Material, one: Answer, other: Answer, also: Mapping[str, Any] = MappingProxyType({})
+) -> Task:
+    query, shown = one.query_id, (one.run_id, other.run_id)
+    aspect = pair_aspect(*shown)
+    rows = {"": tuple(VerdictRow(query, system, aspect=aspect, also=also, shown=shown) for system in shown)}
+    if failed := _why(one, other):
+        return Task({}, rows, failed=failed)
+    question = material.question(query).text  # it need not be known where nobody is asked
+    return Task({"question": question, "answer_a": one.text, "answer_b": other.text}, rows)
 
 
 def _why(*answers: Answer) -> str:

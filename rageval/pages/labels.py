@@ -118,6 +118,9 @@ def _asks_in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]
     # Each system comes first equally often: whoever is seen first sets the standard.
     firsts = _balanced(len(plan.systems), len(plan.asked), rng)
     flips = _balanced(2, sum(len(query.asks) for query in plan.asked), rng)
+    if plan.battles:
+        # Drawn in balanced orders, which stay balanced only if all are turned, or none.
+        flips = [rng.randrange(2)] * len(flips)
     for number, (query, first) in enumerate(zip(plan.asked, firsts, strict=True), 1):
         for ask in _asks_of_query(query, plan.systems, first, rng):
             context = query.contexts[ask.context or 0]
@@ -128,6 +131,7 @@ def _asks_in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]
                 if shown != ask.pair:
                     context = {_SIDES.get(name, name): text for name, text in context.items()}
                 place |= {"aspect": pair_aspect(*shown), "shown": shown}
+                place |= {"battles": plan.battles} if plan.battles else {}
             else:
                 also = {name: getattr(ask, name) for name in ("importance", "weight", "sentences")}
                 details = {name: value for name, value in also.items() if value is not None}
@@ -244,6 +248,7 @@ class Label(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     weight: float | None = None
     sentences: int | None = None
     shown: list[_Id] | None = None
+    battles: str | None = None
     note: str | None = None
     detail: str | None = None
 

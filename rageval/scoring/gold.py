@@ -116,6 +116,11 @@ class Draw:
         )
 
     @property
+    def clusters(self) -> Mapping[str, str]:
+        """The cluster of every query, of a plan that drew whole clusters; nothing of others."""
+        return self.plan.clusters if self.plan is not None else {}
+
+    @property
     def refuses_means(self) -> Remark | None:
         """Why labels that were drawn to compare systems correct no mean; None of others."""
         # Such a plan left out queries on which both said the same, so its labels are no sample of all.

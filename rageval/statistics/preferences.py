@@ -1,16 +1,14 @@
-"""Answers side by side: how strong systems are by whom they beat, and what it is worth to be shown first.
-
-Games. System i meets j (Bradley and Terry, with ties after Davidson, 1970) and
-    wins with probability π_i / (π_i + π_j + ν √(π_i π_j)),    ties with ν √(π_i π_j) / (the same).
-Strengths are given as θ = ln π, with mean 0, so that θ_i − θ_j is the log odds of i winning when nobody ties.
+"""Answers side by side: strengths from shares of wins that labels correct, and what a place shown is worth.
 
 Corrected shares of wins. Each pair of systems that people compared, too, has a share p = ½ + θ, with d and e
 in {−½, 0, ½} a game and its queries as clusters. A share does not say how many games were ties, so a tie is
-half a win, and a wins against b with the odds exp(s_a − s_b). The strengths fit the shares best, each pair by
-how many queries it has:
+half a win, as in the model `half` of `statistics.strengths`: a wins against b with the odds exp(s_a − s_b).
+The strengths fit the shares best, each pair by how many queries it has:
     Σ_b N_ab (p_ab − 1/(1 + exp(s_b − s_a))) = 0 for every a        Σ s = 0
-with n labels of a pair p lies within .5/n … 1 − .5/n. Errors come from each query's part in the errors of all
-the shares at once, through the derivative of s by p; the interval is as if the parts had random signs.
+Errors come from each query's part in the errors of all the shares at once, through the derivative of s by p;
+the interval is as if the parts had random signs. As there, the largest group in which each can be reached
+from every other by shares above 0 has strengths. A system beyond it has a bound: where its shares would be at
+the near ends of their intervals.
 
 Places in lists. An answer to a query is shown at place s of N and put at place p; over all rankings
     p = μ_answer + β_s + ε        by least squares, Σ n_s β_s = 0 over the n_s times that something stood at s
@@ -29,6 +27,7 @@ estimate) is resampled like any other value of a query.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -39,141 +38,26 @@ from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import RESAMPLES, intervals, ranges_of
 from rageval.statistics.correction import Corrected, _align_parts, _reach
 from rageval.statistics.samples import Float, Int, Sample
+from rageval.statistics.strengths import components, tiers_of, without_noise
 
 _STEPS = 100  # of Newton's method
-_SMALL_STEP, _SMALL_GAIN = 1e-12, 1e-10
-_PLACES = 12  # of strengths: a last step of Newton's method leaves noise behind these
-_FARTHEST = 12.0  # a strength or an advantage beyond it is on its way to infinity
+_SMALL_STEP, _FARTHEST = 1e-12, 60.0
+_UNEVEN, _FEWEST_BATTLES = 0.05, 4  # by how much a system may be first more often; of how many battles each
 _SLACK = 1e-9
 
 
-def bradley_terry(wins: Float, ties: Float) -> Float:
-    """Return the maximum-likelihood strengths θ with mean 0 (Newton's method; the likelihood is concave).
-
-    Two systems, three games to one: θ differ by ln 3.
-
-    >>> theta = bradley_terry(np.array([[0.0, 3.0], [1.0, 0.0]]), np.zeros((2, 2)))
-    >>> round(float(np.exp(theta[0] - theta[1])), 9)
-    3.0
-    """
-    i, j = np.triu_indices(len(wins), 1)
-    point = _likeliest(_Outcomes(len(wins), i, j, np.stack((wins[i, j], wins[j, i], ties[i, j]))))
-    return _centered(point[:-2])
-
-
-def strengths_with_lead(systems: int, first: Int, second: Int, outcome: Float) -> Float | None:
-    """Return the strengths besides an advantage δ of the system shown first (Davidson and Beaver, 1977).
-
-    System i, shown before j, wins with odds e^(θ_i + δ) to e^θ_j. None where no finite δ is most likely: then
-    only position decides, and nothing is known about the systems.
-    """
-    # All ordered pairs: i was shown before j.
-    i, j = np.divmod(np.arange(systems * systems), systems)
-    seen = np.zeros((3, systems * systems))
-    row = np.where(outcome == 1, 0, np.where(outcome == 0, 1, 2))
-    np.add.at(seen, (row, first * systems + second), 1)
-    point = _likeliest(_Outcomes(systems, i, j, seen, has_order=True))
-    theta = _centered(point[:-2])
-    # An infinite maximum shows as steps that never end; beyond this it is called none.
-    return None if max(abs(point[-1]), np.abs(theta).max()) > _FARTHEST else theta
-
-
-def _centered(strengths: Float) -> Float:
-    """Return strengths with mean 0, without the digits in which computers differ: equal ones are equal."""
-    centered: Float = np.round(strengths - strengths.mean(), _PLACES) + 0.0  # and no -0
-    return centered
-
-
-class _Outcomes(NamedTuple):
-    """How often i won against j, lost, or neither, a column a pair; `has_order` where i was shown first."""
-
-    systems: int
-    i: Int
-    j: Int
-    seen: Float
-    has_order: bool = False
-
-
-def _likeliest(games: _Outcomes) -> Float:
-    """Return θ of each system, ln ν and δ: those that make the outcomes likeliest."""
-    point = np.zeros(games.systems + 2)
-    value, gradient, hessian = _likelihood(point, games)
-    for _ in range(_STEPS):
-        # lstsq and not solve: the Hessian is singular, as adding a number to all θ changes nothing.
-        step = np.linalg.lstsq(hessian, -gradient, rcond=None)[0]
-        size = 1.0
-        while size > _SMALL_GAIN:  # halve the step until the likelihood grows
-            new = _likelihood(point + size * step, games)
-            if new[0] >= value - _SMALL_GAIN:
-                break
-            size /= 2
-        point = point + size * step
-        value, gradient, hessian = new
-        if np.abs(step).max() * size < _SMALL_GAIN:
-            break
-    return point
-
-
-def _likelihood(point: Float, games: _Outcomes) -> tuple[float, Float, Float]:
-    """Return the log-likelihood with gradient and Hessian; ν is fixed at 0 where nobody tied, δ likewise."""
-    theta, (_, i, j, seen, has_order) = point[:-2], games
-    tied, lead = seen[2].sum() > 0, point[-1] if has_order else 0.0
-    played = seen.sum(axis=0)
-    logits = np.stack(
-        (theta[i] + lead, theta[j], (theta[i] + theta[j] + lead) / 2 + (point[-2] if tied else -np.inf))
-    )
-    # log Σ exp with the largest taken out, so that nothing overflows.
-    top = logits.max(axis=0)
-    norm = top + np.log(np.exp(logits - top).sum(axis=0))
-    chance = np.exp(logits - norm)
-    value = float(np.where(seen > 0, seen * np.where(seen > 0, logits - norm, 0.0), 0.0).sum())
-    design = np.zeros((3, len(i), len(point)))  # derivative of each logit
-    pair = np.arange(len(i))
-    design[0, pair, i] = design[1, pair, j] = 1
-    design[2, pair, i] = design[2, pair, j] = 0.5
-    design[2, :, -2] = 1.0 if tied else 0.0
-    design[0, :, -1], design[2, :, -1] = (1.0, 0.5) if has_order else (0.0, 0.0)
-    gradient = np.einsum("op,opm->m", seen - played * chance, design)
-    mean = np.einsum("op,opm->pm", chance, design)
-    hessian = np.einsum("pm,pn,p->mn", mean, mean, played) - np.einsum(
-        "op,opm,opn->mn", played * chance, design, design
-    )
-    return value, gradient, hessian
-
-
-def finite_groups(wins: Float, ties: Float) -> list[list[int]]:
-    """Return groups of systems within which strengths are finite.
-
-    Within a group every system can be reached from every other by wins. Ties join two systems only if some
-    wins go round in a circle: else, an infinite difference with an infinite ν fits wins and ties best.
-    """
-    groups = _components(wins)
-    return _components(wins + ties) if len(groups) < len(wins) else groups
-
-
-def _components(beats: Float) -> list[list[int]]:
-    """Return strongly connected groups of systems."""
-    reach = (beats > 0) | np.eye(len(beats), dtype=bool)
-    for through in range(len(beats)):
-        # Warshall: whoever reaches `through` reaches whatever it reaches.
-        reach |= np.outer(reach[:, through], reach[through])
-    # Each row is a component; equal rows are the same one.
-    together = reach & reach.T
-    return [np.flatnonzero(row).tolist() for row in np.unique(together, axis=0)[::-1]]
-
-
-class _CorrectedStrength(NamedTuple):
-    """A system's strength by corrected shares, with its interval; `judged` is by the judge's own shares."""
+class CorrectedStrength(NamedTuple):
+    """A system's strength by corrected shares, with its interval; NaN as in `Strengths`."""
 
     strength: float
     low: float
     high: float
-    judged: float
+    tier: int
 
 
 def corrected_strengths(
     pairs: Mapping[tuple[int, int], Corrected], systems: int, level: float = LEVEL
-) -> list[_CorrectedStrength]:
+) -> list[CorrectedStrength]:
     """Return the strength of each of so many systems, from the corrected half-wins of pairs of them.
 
     `pairs[a, b]` is of d = ½ where a won, 0 for a tie, −½ where b won, and names queries in its units.
@@ -185,55 +69,93 @@ def corrected_strengths(
     >>> [round(each.strength, 3) for each in corrected_strengths({(0, 1): pair}, 2)]  # ln 3 apart
     [0.549, -0.549]
     """
-    met = np.zeros((systems, systems))
-    for one, other in pairs:
+    met, beats = np.zeros((systems, systems)), np.zeros((systems, systems))
+    for (one, other), mean in pairs.items():
         met[one, other] = met[other, one] = 1.0
+        beats[one, other], beats[other, one] = mean.value > -0.5, mean.value < 0.5
     # Whom system 0 can be compared with, by way of others; without a path strengths have no common scale.
-    reached = len(_components(met)[0])
+    reached = len(components(met)[0])
     if reached < systems:
         raise TooFewLabels(
             f"labels connect {reached:,} of {systems:,} systems; each system needs a path of labeled"
             " pairs to every other"
         )
+    half = _reach(min(mean.freedom for mean in pairs.values()), level)
+    group, tier = tiers_of(beats, met.sum(axis=1))
+    rows = [CorrectedStrength(math.nan, math.nan, math.nan, int(of)) for of in tier]
+    inside = {pair: mean for pair, mean in pairs.items() if tier[pair[0]] == tier[pair[1]] == 0}
+    strength, parts = _fit_shares(inside, systems)
+    for system in group.tolist():
+        off = half * float(np.sqrt((parts[:, system] ** 2).sum())) if inside else math.nan
+        value = float(strength[system])
+        rows[system] = CorrectedStrength(value, value - off, value + off, 0)
+    for system in np.flatnonzero(tier).tolist():
+        never_lost = bool(tier[system] > 0)
+        against = {
+            one if other == system else other: (mean, (one == system) == never_lost)
+            for (one, other), mean in pairs.items()
+            if system in (one, other) and 0 in (tier[one], tier[other])
+        }
+        if against:  # else only others join it to the group
+            end = _bound(against, strength, parts, half, 1 if never_lost else -1)
+            ends = (end, math.nan) if never_lost else (math.nan, end)
+            rows[system] = CorrectedStrength(math.nan, *ends, int(tier[system]))
+    return rows
+
+
+def _bound(
+    against: Mapping[int, tuple[Corrected, bool]], strength: Float, parts: Float, half: float, sign: int
+) -> float:
+    """Return how low a system may be that never lost against the group, or how high one that never won.
+
+    `against` has the pair with each system of the group, and whether the winner is the first of it.
+    """
+    others, means = list(against), [mean for mean, _ in against.values()]
+    weight = np.array([float(mean.queries) for mean in means])
+    nearest = np.array([1 - 0.5 / mean.labels for mean in means])
+    least = np.array([0.5 + (mean.low if is_first else -mean.high) for mean, is_first in against.values()])
+
+    def ahead(shares: Float) -> float:
+        """Return by how much the winner of such shares is above 0, or the loser below it."""
+        low, high = -_FARTHEST, _FARTHEST
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            expected = 1 / (1 + np.exp(sign * strength[others] - middle))
+            low, high = (low, middle) if (weight * (expected - shares)).sum() > 0 else (middle, high)
+        return (low + high) / 2
+
+    towards = np.bincount(others, weight / weight.sum(), len(strength))
+    off = half * float(np.sqrt(((parts @ towards) ** 2).sum()))
+    return sign * (ahead(nearest) - math.hypot(ahead(nearest) - ahead(np.minimum(least, nearest)), off))
+
+
+def _fit_shares(pairs: Mapping[tuple[int, int], Corrected], systems: int) -> tuple[Float, Float]:
+    """Return the strengths with mean 0, by Newton's method, and parts in their errors; a column a system."""
+    strength: Float = np.zeros(systems)
+    if not pairs:
+        return strength, np.zeros((0, systems))
     means = list(pairs.values())
     design = np.zeros((len(means), systems))
     for row, (one, other) in enumerate(pairs):
         design[row, one], design[row, other] = 1.0, -1.0
     weight = np.array([float(mean.queries) for mean in means])
-    strength = _fit_shares(design, weight, _shares([(mean.value, mean.labels) for mean in means]))
-    # By the same model, so that the two differ by what people say and by nothing else.
-    judged = _fit_shares(design, weight, _shares([(mean.judge, mean.queries) for mean in means]))
-    expected = 1 / (1 + np.exp(-design @ strength))
-    hessian = design.T @ (design * (weight * expected * (1 - expected))[:, None])
-    derivative = np.linalg.pinv(hessian) @ (design * weight[:, None]).T  # of strengths by shares
-    error = np.sqrt(((_error_parts(means) @ derivative.T) ** 2).sum(axis=0))
-    half = _reach(min(mean.freedom for mean in means), level) * error
-    columns = (mean.tolist() for mean in (strength, strength - half, strength + half, judged))
-    return [_CorrectedStrength(*row) for row in zip(*columns, strict=True)]
-
-
-def _shares(means: list[tuple[float, int]]) -> Float:
-    """Return shares of wins from means of −½ … ½: those of n queries are never nearer to 0 or 1 than .5/n."""
-    return np.array([np.clip(0.5 + mean, 0.5 / number, 1 - 0.5 / number) for mean, number in means])
-
-
-def _fit_shares(design: Float, weight: Float, share: Float) -> Float:
-    """Return the strengths with mean 0, by Newton's method; the likelihood is concave."""
-    strength: Float = np.zeros(design.shape[1])
+    share = np.array([0.5 + mean.value for mean in means])
     for _ in range(_STEPS):
         expected = 1 / (1 + np.exp(-design @ strength))
         gradient = design.T @ (weight * (share - expected))
         hessian = design.T @ (design * (weight * expected * (1 - expected))[:, None])
         # Only differences of strengths are known, so the matrix has no inverse; the pseudo-inverse leaves the
         # sum as it is.
-        step = np.linalg.pinv(hessian) @ gradient
+        step = np.linalg.pinv(hessian, hermitian=True) @ gradient
         # Far from the maximum a whole step may go too far.
         step *= min(1.0, 2.0 / max(float(np.abs(step).max()), _SMALL_STEP))
         strength = strength + step
         if np.abs(step).max() < _SMALL_STEP:
             break
-    centered: Float = strength - strength.mean()
-    return centered
+    # Of strengths by shares.
+    derivative = np.linalg.pinv(hessian, hermitian=True) @ (design * weight[:, None]).T
+    strength = without_noise(strength - strength[np.abs(design).any(axis=0)].mean())
+    return strength, _error_parts(means) @ derivative.T
 
 
 def _error_parts(means: list[Corrected]) -> Float:
@@ -269,7 +191,10 @@ class ListBias(NamedTuple):
 
 
 class PairBias(NamedTuple):
-    """Pairs shown in both orders: the share that kept its verdict, and the share won by the first."""
+    """Pairs shown in both orders: the share that kept its verdict, and the share won by the first.
+
+    Where each pair was shown in one order, NaN kept it.
+    """
 
     pairs: int
     consistent: float
@@ -338,9 +263,10 @@ def _center_within(columns: Float, group: Int) -> Float:
 def bias_in_pairs(
     query: Int, first: Int, second: Int, outcome: Float, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> PairBias | None:
-    """Return the share won by the answer shown first; None where no pair was shown in both orders.
+    """Return the share won by the answer shown first, of pairs that were shown in both orders.
 
-    A row is a game: who was shown first and second, and what the first one got (1, ½, 0).
+    Where there are none, of all pairs if each system was first about as often as second, as in battles that
+    are drawn; else None. A row is a game: who was shown first and second, and what the first got (1, ½, 0).
 
     >>> game = np.array([0, 1]), np.array([1, 0])
     >>> bias_in_pairs(np.array([7, 7]), *game, np.array([1.0, 0.5])).first_wins
@@ -348,16 +274,35 @@ def bias_in_pairs(
     """
     games = np.array(list(_in_both_orders(query, first, second)), np.int64).reshape(-1, 2)
     if not len(games):
-        return None
+        return _bias_in_battles(query, first, second, outcome, level, resamples)
     one, turned = outcome[games].T
-    names, unit = np.unique(query[games[:, 0]], return_inverse=True)
+    share = _share_by_query(query[games[:, 0]], (one + turned) / 2, level, resamples)
+    return PairBias(len(games), float((one + turned == 1).mean()), float((one + turned).mean() / 2), *share)
+
+
+def _bias_in_battles(
+    query: Int, first: Int, second: Int, outcome: Float, level: float, resamples: int
+) -> PairBias | None:
+    systems = int(max(first.max(initial=-1), second.max(initial=-1))) + 1
+    as_first, as_second = (np.bincount(side, minlength=systems) for side in (first, second))
+    # Else a good system that is often first would pass for an advantage of the place.
+    if not len(query) or (np.abs(as_first - as_second) > _UNEVEN * (as_first + as_second) + 1).any():
+        return None
+    if (as_first + as_second)[(as_first + as_second) > 0].min() < _FEWEST_BATTLES:
+        return None
+    share = _share_by_query(query, outcome, level, resamples)
+    return PairBias(len(query), math.nan, float(outcome.mean()), *share)
+
+
+def _share_by_query(query: Int, share: Float, level: float, resamples: int) -> tuple[float, float, int]:
+    """Return the interval of a mean share over queries, and their number."""
+    names, unit = np.unique(query, return_inverse=True)
     number = np.bincount(unit).astype(np.float64)
     # A query counts once, with the mean of its pairs.
-    share = np.bincount(unit, (one + turned) / 2) / number
-    drawn = Sample(tuple(map(str, names)), share[:, None], np.arange(len(names)), number[:, None])
+    means = np.bincount(unit, share) / number
+    drawn = Sample(tuple(map(str, names)), means[:, None], np.arange(len(names)), number[:, None])
     low, high = intervals(drawn, level=level, resamples=resamples, seed=SEED)
-    shares = float((one + turned == 1).mean()), float((one + turned).mean() / 2)
-    return PairBias(len(games), *shares, float(low[0]), float(high[0]), len(names))
+    return float(low[0]), float(high[0]), len(names)
 
 
 def _in_both_orders(query: Int, first: Int, second: Int) -> Iterator[tuple[int, int]]:

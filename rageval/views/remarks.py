@@ -858,8 +858,13 @@ WORDS: dict[str, Words] = {
     # the order in which answers were shown
     "order_in_pairs": (
         _JUDGE,
-        "of {number:,} pairs shown in both orders {consistent:.1%} keep their verdict; the answer shown first"
-        " wins {first_wins:.1%}",
+        "of {number:,} pairs ",
+        Choice(
+            "consistent",
+            {None: "that were each shown in one order,"},
+            "shown in both orders {consistent:.1%} keep their verdict;",
+        ),
+        " the answer shown first wins {first_wins:.1%}",
         Choice("low", {None: _NO_INTERVAL}, " [{low:.1%}, {high:.1%}]"),
     ),
     "order_in_lists": _order_in_lists,
@@ -875,6 +880,14 @@ WORDS: dict[str, Words] = {
     "no_order_recorded": "the order in which answers were shown is not recorded",
     "position_moves_answers": "position moves an answer by {places:.2f} places",
     # strengths
+    "pair_met_in_part": (
+        "{systems:and} met in {number:,} of {total:,} queries; the others are left out of this pair"
+    ),
+    "pairs_met_in_part": "{number:,} pairs of systems met in {least:,} to {most:,} of {total:,} queries",
+    "never_lost": "{systems} never lost: no strength, only the lower end of its interval",
+    "never_won": "{systems} never won: no strength, only the upper end of its interval",
+    "not_comparable": "{systems} met none of the systems that have strengths, and has none",
+    "no_strength_intervals": "no intervals: they need comparisons of two or more queries or clusters",
     "missing_comparisons": (
         "{systems:and}: the judge's comparison is missing in {number:,} of {total:,} queries"
     ),

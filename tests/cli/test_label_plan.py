@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,10 @@ from click.testing import CliRunner, Result
 
 from labeling import lines
 from rageval.cli import main
+from rageval.comparison import Settings
+from rageval.comparison.estimates import estimate_means
 from rageval.files.plans import LabelPlan, read_plan
+from rageval.pages.labels import _asks_in_order
 from rageval.scoring.answers import evaluate_answers
 from rageval.statistics.power import labels_needed
 from snippets import ROOT
@@ -322,3 +327,204 @@ def test_as_many_documents_are_labeled_as_the_measure_looks_at(tmp_path: Path) -
     assert "-m recall@20: uses 20 documents of each run; expected --depth 20 or more" in result.stderr
     assert "-m map: uses whole rankings" in run(*words, *place, "-m", "map", code=2).stderr
     assert "rubric crag: judges answer; with runs" in run(*words, *place, "--rubric", "crag", code=2).stderr
+
+
+class TestPairs:
+    """Battles for people: few pairs of answers, balanced, and where ranks touch."""
+
+    RUNS = "abcde"
+
+    @pytest.fixture
+    def graded(self, tmp_path: Path) -> Path:
+        rows = [
+            {"query_id": f"q{number:02d}", "run_id": run, "label": "perfect", "rubric": "crag", "judge": "m"}
+            for number in range(40)
+            for run in self.RUNS
+        ]
+        lines(
+            tmp_path / "answers.jsonl",
+            (
+                {"query_id": f"q{number:02d}", "run_id": run, "answer": f"{run}.", "question": "Why?"}
+                for number in range(40)
+                for run in self.RUNS
+            ),
+        )
+        return lines(tmp_path / "judged.jsonl", rows)
+
+    def compared(self, plan: LabelPlan, path: Path, outcome: Callable[[str, str], str]) -> Path:
+        """What people say of the pairs of a plan."""
+        other = {"win": "loss", "loss": "win", "tie": "tie"}
+        rows = []
+        for query in plan.asked:
+            for first, second in (ask.pair for ask in query.asks if ask.pair):
+                label = outcome(first, second)
+                for run, got in ((first, label), (second, other[label])):
+                    rows.append(
+                        {"query_id": query.query_id, "run_id": run, "label": got, "rubric": "pairwise",
+                         "aspect": f"{first} | {second}", "shown": [first, second], "judge": "person:kim",
+                         "battles": plan.battles}
+                    )  # fmt: skip
+        return lines(path, rows)
+
+    def test_few_pairs_are_drawn_with_their_texts(self, tmp_path: Path, graded: Path) -> None:
+        plan = planned(tmp_path, graded, "--pairs", "-n", 30, "--answers", tmp_path / "answers.jsonl")
+        asks = [ask for query in plan.asked for ask in query.asks]
+        assert (len(asks), plan.kind, plan.battles, plan.inclusion) == (30, "pair", "30/400@0", 0.075)
+        shown = [query.contexts[ask.context or 0] for query in plan.asked for ask in query.asks]
+        for ask, context in zip(asks, shown, strict=True):
+            assert ask.pair is not None
+            assert [context["answer_a"][0], context["answer_b"][0]] == list(ask.pair)
+        first, second = (Counter(ask.pair[place] for ask in asks if ask.pair) for place in (0, 1))
+        assert {*first.values(), *second.values()} <= {5, 6, 7}
+        assert {len(query.asks) for query in plan.asked} == {1}
+        assert planned(tmp_path, graded, "--pairs", "-n", 30, "--seed", 1).battles == "30/400@1"
+
+    def test_a_page_keeps_the_places_balanced(self, tmp_path: Path, graded: Path) -> None:
+        plan = planned(tmp_path, graded, "--pairs", "-n", 30, "--answers", tmp_path / "answers.jsonl")
+        drawn = {(query.query_id, *ask.pair) for query in plan.asked for ask in query.asks if ask.pair}
+        turned = set()
+        for annotator in "kimsascha":
+            asks = list(_asks_in_order(plan, random.Random(annotator), {}))
+            shown = {(ask["place"]["query_id"], *ask["place"]["shown"]) for ask in asks}
+            assert {ask["place"]["battles"] for ask in asks} == {"30/400@0"}
+            assert shown in (drawn, {(query, second, first) for query, first, second in drawn})
+            turned.add(shown == drawn)
+        assert turned == {True, False}
+
+    def test_labels_make_an_arena_and_a_pilot(self, tmp_path: Path, graded: Path) -> None:
+        """e always wins against all, and the others tie: they touch, and e is decided."""
+        plan = planned(tmp_path, graded, "--pairs", "-n", 60)
+        labels = self.compared(plan, tmp_path / "kim.jsonl", lambda *pair: winner("e", *pair))
+        result = CliRunner().invoke(main, ["arena", str(labels), "--format", "json"])
+        rows = json.loads(result.stdout)
+        assert [row["system"] for row in rows] == ["e", "a", "b", "c", "d"]
+        assert (rows[0]["strength"], rows[0]["rank_high"]) == (None, 1)
+        assert "|battles:60/400@0|" in rows[0]["signature"]
+        assert "e never lost" in result.stderr
+        more = planned(tmp_path, graded, "--pairs", "-n", 30, "--pilot", labels)
+        pairs = [ask.pair for query in more.asked for ask in query.asks if ask.pair]
+        assert len(pairs) == 30
+        assert not [pair for pair in pairs if "e" in pair]
+        before = {(query.query_id, *sorted(ask.pair or ())) for query in plan.asked for ask in query.asks}
+        assert not before & {
+            (query.query_id, *sorted(ask.pair or ())) for query in more.asked for ask in query.asks
+        }
+        assert more.battles.startswith("30/400@0+")
+
+    def test_of_a_judges_battles_the_same_pairs(self, tmp_path: Path, graded: Path) -> None:
+        """Labels of others could correct nothing."""
+        plan = planned(tmp_path, graded, "--pairs", "-n", 40)
+        judged = self.compared(plan, tmp_path / "pairs.jsonl", lambda *pair: winner("e", *pair))
+        judged.write_text(judged.read_text().replace("person:kim", "openai:m"))
+        some = planned(tmp_path, judged, "--pairs", "-n", 20)
+        assert some.battles == "20/40@0"
+        places = [
+            {(query.query_id, *sorted(ask.pair or ())) for query in of.asked for ask in query.asks}
+            for of in (some, plan)
+        ]
+        assert places[0] <= places[1]
+
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            (["-n", "30", "--by", "doubt"], "leave out --by"),
+            (["-n", "30", "--compare", "a", "b"], "leave out --compare"),
+            (
+                ["-n", "30", "--rubric", "crag"],
+                "rubric crag judges answer; use a rubric that compares",
+            ),
+            (["-n", "401"], "401 pairs of answers to draw: expected at most 400"),
+        ],
+    )
+    def test_what_does_not_go_with_pairs(
+        self, more: list[str], message: str, tmp_path: Path, graded: Path
+    ) -> None:
+        result = run(graded, "--pairs", *more, "-o", tmp_path / "x.jsonl", code=2)
+        assert message in result.stderr
+
+
+def winner(best: str, first: str, second: str) -> str:
+    return "win" if first == best else "loss" if second == best else "tie"
+
+
+class TestClusters:
+    """Whole conversations are drawn, or clusters of a field, and estimates know it."""
+
+    LABELS = ("perfect", "missing", "incorrect")
+
+    def world(self, folder: Path, number: int = 24) -> tuple[Path, Path]:
+        """Conversations of one to five turns; people's labels are alike within one."""
+        rng = random.Random(3)
+        names = [f"c{conversation:02d}.{turn}" for conversation in range(number)
+                 for turn in range(1 + conversation % 5)]  # fmt: skip
+        questions = [
+            {
+                "query_id": name,
+                "question": "?",
+                "conversation_id": name[:3],
+                "page": f"p{int(name[1:3]) // 2}",
+            }
+            for name in names
+        ]
+        rows = [
+            {
+                "query_id": name,
+                "run_id": run,
+                "rubric": "crag",
+                "label": rng.choice(self.LABELS),
+                "judge": "m",
+            }
+            for name in names
+            for run in SYSTEMS
+        ]
+        moods = {f"c{index:02d}": rng.choice(self.LABELS) for index in range(number)}
+        people = [{**row, "label": moods[row["query_id"][:3]], "judge": "person:kim"} for row in rows]
+        lines(folder / "people.jsonl", people)
+        return lines(folder / "judged.jsonl", rows), lines(folder / "questions.jsonl", questions)
+
+    @pytest.mark.parametrize(("more", "width"), [((), 3), (("--cluster", "page"), 3)])
+    def test_whole_clusters_are_drawn(self, more: tuple[str, ...], width: int, tmp_path: Path) -> None:
+        judged, questions = self.world(tmp_path)
+        result = run(judged, "--questions", questions, "-n", 10, *more, "-o", tmp_path / "ask.jsonl")
+        plan = read_plan(str(tmp_path / "ask.jsonl"))
+        by = more[-1] if more else "conversation_id"
+        clusters = list(dict.fromkeys(plan.clusters[query] for query in plan.order))
+        assert (len(clusters), plan.clustered_by) == (10, by)
+        assert f"these are 10 whole clusters of {12 if more else 24}, by {by}" in result.stderr
+        expected = [query for name in clusters for query in sorted(plan.clusters)
+                    if plan.clusters[query] == name]  # fmt: skip
+        assert list(plan.order) == expected
+        assert plan.inclusion == 10 / (12 if more else 24)
+
+    def test_single_queries_on_request(self, tmp_path: Path) -> None:
+        judged, questions = self.world(tmp_path)
+        plan = planned(tmp_path, judged, "--questions", questions, "-n", 10, "--cluster", "none")
+        assert (len(plan.asked), plan.clusters) == (10, {})
+
+    def test_the_corrected_estimate_counts_clusters(self, tmp_path: Path) -> None:
+        """Of a field that neither judgements nor answers name: the plan is enough."""
+        judged, questions = self.world(tmp_path)
+        plan = planned(tmp_path, judged, "--questions", questions, "-n", 11, "--cluster", "page")
+        rows = [json.loads(line) for line in (tmp_path / "people.jsonl").read_text().splitlines()]
+        people = lines(tmp_path / "some.jsonl", [row for row in rows if row["query_id"] in plan.order])
+        given = {"gold": str(people), "gold_chosen": str(tmp_path / "ask.jsonl")}
+        scores = evaluate_answers("crag_score", str(judged), **given)["ours"]
+        (by_plan,) = estimate_means(scores.scores)
+        (as_if,) = estimate_means(scores.scores, Settings(clusters=plan.clusters))
+        assert (by_plan.low, by_plan.high) == (as_if.low, as_if.high)
+        uniform = evaluate_answers("crag_score", str(judged), gold=str(people), gold_chosen="uniform")["ours"]
+        (alone,) = estimate_means(uniform.scores)
+        assert by_plan.high - by_plan.low > 1.2 * (alone.high - alone.low)
+        words = ("compare", str(judged), "-m", "crag_score", "--gold", str(people), "--gold-chosen")
+        result = CliRunner().invoke(main, [*words, str(tmp_path / "ask.jsonl"), "--format", "json"])
+        assert "|units:page|" in json.loads(result.stdout)["signature"]
+        refused = CliRunner().invoke(main, [*words, str(tmp_path / "ask.jsonl"), "--cluster", "none"])
+        assert refused.exit_code == 2
+        assert "a plan that drew whole clusters" in refused.stderr
+
+    def test_doubt_draws_single_queries(self, tmp_path: Path) -> None:
+        judged, questions = self.world(tmp_path)
+        result = run(
+            judged, "--questions", questions, "-n", 10, "--by", "doubt", "-o", tmp_path / "x", code=2
+        )
+        assert "--by doubt draws single queries, but these are in clusters" in result.stderr

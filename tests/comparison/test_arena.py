@@ -25,19 +25,20 @@ from rageval.comparison.arena import (
     games,
     has_rankings,
     outcome_matrix,
+    strength_remarks,
     strengths,
     strengths_by_people,
 )
 from rageval.core.remark import Scope
 from rageval.errors import TooFewLabels, UsageError
 from rageval.scoring.gold import Gold, drawn
-from rageval.statistics import bootstrap
-from rageval.statistics.preferences import bradley_terry
+from rageval.statistics.strengths import GamesPlayed, Ties, strengths_of
 from test_bad_input import HOSTILE, assert_refused, command, process
 
 Row = dict[str, Any]
 Game = tuple[str, str, str]  # the two systems, and what the first one got
 Float = NDArray[np.float64]
+MODELS: list[Ties] = ["half", "davidson"]
 OTHER = {"win": "loss", "tie": "tie", "loss": "win"}
 
 
@@ -64,45 +65,63 @@ def by_name(fitted: Iterable[_Strength]) -> dict[str, _Strength]:
     return {strength.system: strength for strength in fitted}
 
 
-def theta(outcomes: Iterable[Game]) -> dict[str, float]:
-    table = played(outcomes)
-    return dict(zip(table.systems, bradley_terry(*table.counts()).tolist(), strict=True))
+def table_of(wins: Float, ties: Float | None = None) -> GamesPlayed:
+    """Games with these counts, each of a query of its own; nobody says who was shown first."""
+    ties = np.zeros_like(wins) if ties is None else ties
+    games = [
+        (i, j, outcome)
+        for i, j in combinations(range(len(wins)), 2)
+        for outcome, number in ((1.0, wins[i, j]), (0.0, wins[j, i]), (0.5, ties[i, j]))
+        for _ in range(round(number))
+    ]
+    first, second, outcome = np.array(games).T
+    return GamesPlayed(len(wins), first.astype(int), second.astype(int), outcome, np.arange(len(games)))
+
+
+def theta(outcomes: Iterable[Game], ties: Ties = "half") -> dict[str, float]:
+    return {name: strength.strength for name, strength in by_name(strengths(played(outcomes), ties)).items()}
 
 
 class TestClosedForms:
-    @pytest.mark.parametrize(("wins", "losses"), [(1, 1), (3, 1), (1, 8), (997, 3), (10**6, 1)])
-    def test_two_systems_differ_by_the_log_of_wins_over_losses(self, wins: int, losses: int) -> None:
-        strengths = bradley_terry(np.array([[0.0, wins], [losses, 0.0]]), np.zeros((2, 2)))
-        assert strengths[0] - strengths[1] == pytest.approx(math.log(wins / losses), abs=1e-6)
-        assert strengths.sum() == pytest.approx(0, abs=1e-12)
+    @pytest.mark.parametrize("model", MODELS)
+    @pytest.mark.parametrize(("wins", "losses"), [(1, 1), (3, 1), (1, 8), (997, 3), (10**4, 1)])
+    def test_two_systems_differ_by_the_log_of_wins_over_losses(
+        self, wins: int, losses: int, model: Ties
+    ) -> None:
+        values = strengths_of(table_of(np.array([[0.0, wins], [losses, 0.0]])), model).strength
+        assert values[0] - values[1] == pytest.approx(math.log(wins / losses), abs=1e-6)
+        assert values.sum() == pytest.approx(0, abs=1e-12)
 
     @pytest.mark.parametrize("ties", [1, 5, 200])
     def test_two_systems_that_tie(self, ties: int) -> None:
-        """Ties say nothing of who is stronger: the odds of winning stay wins to losses."""
-        counts = np.array([[0.0, 6], [2, 0.0]]), np.array([[0.0, ties], [ties, 0.0]])
-        strengths = bradley_terry(*counts)
-        assert strengths[0] - strengths[1] == pytest.approx(math.log(6 / 2), abs=1e-8)
+        """With a chance of their own, ties say nothing of who is stronger; else they are half a win."""
+        games = table_of(np.array([[0.0, 6], [2, 0.0]]), np.array([[0.0, ties], [ties, 0.0]]))
+        for model, odds in (("davidson", 6 / 2), ("half", (6 + ties / 2) / (2 + ties / 2))):
+            values = strengths_of(games, model).strength  # type: ignore[arg-type]
+            assert values[0] - values[1] == pytest.approx(math.log(odds), abs=1e-8)
 
-    def test_three_systems_with_equal_schedules(self) -> None:
+    @pytest.mark.parametrize("model", MODELS)
+    def test_three_systems_with_equal_schedules(self, model: Ties) -> None:
         """Where the strengths are ln 1, ln 2, ln 4 and all expectations come true, they are found."""
         strength = np.array([1.0, 2.0, 4.0])
         wins = 30 * strength[:, None] / (strength[:, None] + strength[None])
         np.fill_diagonal(wins, 0)
-        strengths = bradley_terry(wins, np.zeros((3, 3)))
-        assert np.exp(strengths - strengths[0]) == pytest.approx(strength, abs=1e-8)
+        values = strengths_of(table_of(wins), model).strength
+        assert np.exp(values - values[0]) == pytest.approx(strength, abs=1e-8)
 
     def test_three_systems_with_ties_after_davidson(self) -> None:
-        strength, nu = np.array([1.0, 3.0, 0.5]), 0.8
+        strength = np.array([1.0, 4.0, 0.25])
         root = np.sqrt(strength[:, None] * strength[None])
-        below = strength[:, None] + strength[None] + nu * root
-        wins, ties = 50 * strength[:, None] / below, 50 * nu * root / below
+        below = strength[:, None] + strength[None] + root
+        wins, ties = 42 * strength[:, None] / below, 42 * root / below
         np.fill_diagonal(wins, 0)
         np.fill_diagonal(ties, 0)
-        strengths = bradley_terry(wins, ties)
-        assert np.exp(strengths - strengths[0]) == pytest.approx(strength, abs=1e-8)
+        values = strengths_of(table_of(wins, ties), "davidson").strength
+        assert np.exp(values - values[0]) == pytest.approx(strength, abs=1e-8)
 
-    def test_a_circle_of_wins_makes_all_equal(self) -> None:
-        values = theta([("a", "b", "win"), ("b", "c", "win"), ("c", "a", "win")])
+    @pytest.mark.parametrize("model", MODELS)
+    def test_a_circle_of_wins_makes_all_equal(self, model: Ties) -> None:
+        values = theta([("a", "b", "win"), ("b", "c", "win"), ("c", "a", "win")], model)
         assert list(values.values()) == pytest.approx([0, 0, 0], abs=1e-9)
 
 
@@ -129,7 +148,7 @@ def test_another_optimiser_agrees(seed: int) -> None:
     ties += ties.T
     optimum = optimize.minimize(slow_likelihood, np.zeros(number + 1), (wins, ties), method="BFGS", tol=1e-10)
     expected = optimum.x[:-1] - optimum.x[:-1].mean()
-    assert bradley_terry(wins, ties) == pytest.approx(expected, abs=2e-4)
+    assert strengths_of(table_of(wins, ties), "davidson").strength == pytest.approx(expected, abs=2e-4)
 
 
 class TestGames:
@@ -146,10 +165,10 @@ class TestGames:
 
     def test_the_order_of_rows_does_not_matter(self) -> None:
         judged = rows(self.MIXED)
-        first = by_name(strengths(games(read_judgements(judged)), resamples=20))
+        first = by_name(strengths(games(read_judgements(judged))))
         for seed in range(3):
             mixed = random.Random(seed).sample(judged, len(judged))
-            repeat = by_name(strengths(games(read_judgements(mixed)), resamples=20))
+            repeat = by_name(strengths(games(read_judgements(mixed))))
             for name, strength in first.items():
                 assert repeat[name].strength == pytest.approx(strength.strength, abs=1e-9)
                 assert (repeat[name].games, repeat[name].win_rate) == (strength.games, strength.win_rate)
@@ -181,49 +200,92 @@ class TestGames:
         assert table[1, 0].tolist() == [0, 1, 1]
 
 
-class TestWhatCannotBeSaid:
-    @pytest.mark.parametrize(
-        ("outcomes", "groups"),
-        [
-            (score("a", "b", 3, 0, 0), ("a", "b")),
-            (score("a", "b", 1, 0, 1) + score("c", "d", 1, 0, 1), ("a, b", "c, d")),
-            (score("a", "b", 1, 0, 1) + score("a", "c", 2, 0, 0), ("a, b", "c")),
-            (
-                score("a", "b", 1, 0, 1) + score("a", "c", 2, 0, 0) + score("c", "d", 0, 1, 0),
-                ("a, b",),
-            ),
-        ],
-    )
-    def test_groups_that_never_met_have_no_strengths(
-        self, outcomes: list[Game], groups: tuple[str, ...]
-    ) -> None:
-        with pytest.raises(UsageError, match="no finite strengths") as error:
-            strengths(played(outcomes))
-        for group in groups:
-            assert f" {group} " in f" {str(error.value).replace(';', ' ;').replace(':', ' :')} "
+class TestWhoNeverLost:
+    """A bound in place of a strength, and all others keep theirs."""
+
+    CORE = (*score("a", "b", 9, 3, 6), *score("b", "c", 8, 4, 5), *score("c", "a", 4, 2, 9))
+
+    @pytest.mark.parametrize("model", MODELS)
+    def test_others_keep_their_strengths(self, model: Ties) -> None:
+        alone = by_name(strengths(played(self.CORE), model))
+        games = [*self.CORE, *score("top", "a", 20, 0, 0), *score("last", "a", 0, 0, 20)]
+        rows = strengths(played(games), model)
+        assert [row.system for row in rows] == ["top", *alone, "last"]
+        fitted = by_name(rows)
+        for name, strength in alone.items():
+            assert fitted[name].strength == pytest.approx(strength.strength, abs=1e-9)
+            assert fitted[name].low == pytest.approx(strength.low, abs=0.05)
+        top, last = fitted["top"], fitted["last"]
+        assert all(math.isnan(value) for value in (top.strength, top.high, last.strength, last.low))
+        assert top.low > alone["a"].strength + 1 > alone["a"].strength - 1 > last.high
+        assert top.win_rate == 1
+
+    def test_the_bound_is_where_so_many_wins_have_a_chance_of_one_in_forty(self) -> None:
+        """The opponent has a strength for certain: 20,000 games."""
+        games = [*score("a", "b", 10_000, 0, 10_000), *score("top", "a", 20, 0, 0)]
+        (top, *_) = strengths(played(games))
+        chance = 1 / (1 + math.exp(-top.low))
+        assert chance**20 == pytest.approx(0.025, rel=0.01)
+
+    def test_games_of_a_query_are_one(self) -> None:
+        """Twenty wins in twenty queries say more than twenty wins in five."""
+        base = rows([*score("a", "b", 50, 0, 50)])
+        bounds = []
+        for queries in (20, 5):
+            more = [
+                {**row, "query_id": f"x{index // 2 % queries}", "aspect": str(index // 2)}
+                for index, row in enumerate(rows(score("top", "a", 20, 0, 0)))
+            ]
+            bounds.append(strengths(games(read_judgements([*base, *more])))[0].low)
+        assert bounds[0] > bounds[1] + 1
 
     @pytest.mark.parametrize(
-        "outcomes",
-        [
-            score("a", "b", 3, 1, 0),
-            score("a", "b", 3, 1, 0) + score("b", "c", 5, 2, 0),
-            score("a", "b", 3, 1, 0) + score("b", "c", 5, 2, 0) + score("a", "c", 4, 0, 0),
-        ],
+        "outcomes", [score("a", "b", 20, 0, 0), score("a", "b", 20, 0, 0) + score("b", "c", 20, 0, 0)]
     )
-    def test_ties_alone_do_not_hold_a_loser_up(self, outcomes: list[Game]) -> None:
+    def test_without_any_upset_all_are_bounds_from_one_of_them(self, outcomes: list[Game]) -> None:
+        fitted = strengths(played(outcomes))
+        assert [row.system for row in fitted] == sorted(row.system for row in fitted)
+        assert sum(row.strength == 0 for row in fitted) == 1
+        assert [(row.rank_low, row.rank_high) for row in fitted] == [
+            (place, place) for place in range(1, len(fitted) + 1)
+        ]
+
+    def test_a_few_wins_decide_no_rank(self) -> None:
+        fitted = strengths(played([*self.CORE, ("top", "a", "win"), ("top", "b", "win")]))
+        assert (fitted[0].rank_low, fitted[0].rank_high) == (1, 4)
+
+    def test_who_met_only_the_winner_has_nothing(self) -> None:
+        outcomes = [*self.CORE, *score("top", "a", 20, 0, 0), *score("top", "aside", 20, 0, 0)]
+        fitted = strengths(played(outcomes))
+        assert fitted[-1].system == "aside"
+        assert all(math.isnan(value) for value in (fitted[-1].strength, fitted[-1].low, fitted[-1].high))
+        codes = {remark.code: remark.about.systems for remark in strength_remarks(fitted)}
+        assert codes == {"never_lost": ("top",), "not_comparable": ("aside",)}
+
+    def test_nothing_but_ties_is_known_as_badly_as_nothing_but_wins(self) -> None:
+        for ties in (7, 70):
+            fitted = by_name(strengths(played(score("a", "b", 0, ties, 0))))
+            assert fitted["a"].strength == 0
+            assert fitted["a"].high > 2 / ties
+
+    def test_ties_alone_do_not_hold_a_loser_up_by_davidson(self) -> None:
         """With a ν to choose, wins and ties without a loss are likeliest at an infinite distance."""
-        with pytest.raises(UsageError, match="no finite strengths"):
-            strengths(played(outcomes), resamples=5)
+        outcomes = score("a", "b", 3, 1, 0) + score("b", "c", 5, 2, 0)
+        assert sum(row.strength == row.strength for row in strengths(played(outcomes), "davidson")) == 1
+        assert all(row.strength == row.strength for row in strengths(played(outcomes), "half"))
 
-    def test_ties_alone_tell_of_equals(self) -> None:
+    @pytest.mark.parametrize("model", MODELS)
+    def test_ties_alone_tell_of_equals(self, model: Ties) -> None:
         """Where others settle ν, nothing is likelier than that those who only tie are equal."""
-        fitted = by_name(strengths(played(score("a", "b", 6, 2, 3) + score("b", "c", 0, 5, 0)), resamples=5))
-        assert fitted["a"].strength - fitted["b"].strength > 0.1
-        assert fitted["c"].strength == pytest.approx(fitted["b"].strength, abs=1e-6)
+        fitted = theta(score("a", "b", 6, 2, 3) + score("b", "c", 0, 5, 0), model)
+        assert fitted["a"] - fitted["b"] > 0.1
+        assert fitted["c"] == pytest.approx(fitted["b"], abs=1e-6)
 
-    def test_nothing_but_ties(self) -> None:
-        with pytest.raises(UsageError, match="no finite strengths"):
-            strengths(played(score("a", "b", 0, 7, 0)))
+
+class TestWhatCannotBeSaid:
+    def test_systems_that_no_game_joins(self) -> None:
+        with pytest.raises(UsageError, match=r"joins these groups of systems: c, d, e \| a, b;"):
+            strengths(played(score("a", "b", 1, 0, 1) + score("c", "d", 1, 0, 1) + score("d", "e", 2, 0, 0)))
 
     @pytest.mark.parametrize("labels", [("win", "win"), ("loss", "loss"), ("tie", "win"), ("tie", "loss")])
     def test_sides_that_contradict_each_other(self, labels: tuple[str, str]) -> None:
@@ -268,35 +330,11 @@ def simulated(generator: np.random.Generator, truth: Float, nu: float, queries: 
     return Games(tuple("abc"[:number]), query, first, second, outcome)
 
 
-@pytest.mark.nightly
-def test_intervals_hold_the_truth() -> None:
-    """200 small tournaments; 19 of 20 intervals should, and fewer than 85 % would be no chance."""
-    truth = np.array([0.6, 0.0, -0.6])
-    generator = np.random.default_rng(3)
-    inside = 0
-    for _ in range(200):
-        fitted = by_name(strengths(simulated(generator, truth, 0.5, 30), resamples=40))
-        inside += fitted["a"].low <= truth[0] <= fitted["a"].high
-    spread = math.sqrt(0.95 * 0.05 / 200)
-    assert 0.95 - 0.03 - 3 * spread < inside / 200 < 0.95 + 3 * spread  # 40 resamples are a little narrow
-
-
-@pytest.mark.slow
-def test_intervals_are_widened_for_few_queries_as_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of ten queries, plain percentiles hold the truth in .86 to .90 of cases."""
-    played = simulated(np.random.default_rng(4), np.array([0.6, 0.0, -0.6]), 0.5, 10)
-    widened = {strength.system: strength.high - strength.low for strength in strengths(played, resamples=400)}
-    monkeypatch.setattr(bootstrap, "expanded", lambda level, units: [np.array([0.025]), np.array([0.975])])
-    plain = {strength.system: strength.high - strength.low for strength in strengths(played, resamples=400)}
-    assert all(widened[system] > 1.1 * plain[system] for system in "abc")
-
-
-@pytest.mark.slow
 def test_strengths_come_near_the_truth_with_more_queries() -> None:
     truth = np.array([0.6, 0.0, -0.6])
     width = []
     for queries in (30, 480):
-        fitted = by_name(strengths(simulated(np.random.default_rng(5), truth, 0.5, queries), resamples=400))
+        fitted = by_name(strengths(simulated(np.random.default_rng(5), truth, 0.5, queries), "davidson"))
         width.append(fitted["b"].high - fitted["b"].low)
     assert width[1] == pytest.approx(width[0] / 4, rel=0.4)
     assert fitted["a"].strength == pytest.approx(0.6, abs=0.15)
@@ -314,7 +352,7 @@ class TestElo:
 
     @pytest.mark.slow
     def test_strengths_lose_nothing(self) -> None:
-        fitted = by_name(strengths(played(self.FAIR), resamples=5))
+        fitted = by_name(strengths(played(self.FAIR)))
         assert fitted["a"].strength == pytest.approx(0, abs=1e-9)
         assert fitted["a"].win_rate == 0.5
 
@@ -369,7 +407,10 @@ class TestCommand:
         outcome = command("arena", "judged", "--format", "csv")
         table = list(csv.DictReader(io.StringIO(outcome.out)))
         assert (outcome.code, outcome.err) == (0, remarks_of_games())
-        assert list(table[0]) == ["system", "strength", "low", "high", "win_rate", "games", "basis"]
+        assert list(table[0]) == [
+            *("system", "strength", "low", "high", "rank_low", "rank_high", "win_rate", "games"),
+            *("signature", "basis"),
+        ]
         fitted = by_name(strengths(played(TestGames.MIXED)))
         assert {line["system"]: float(line["strength"]) for line in table} == pytest.approx(
             {name: strength.strength for name, strength in fitted.items()}, abs=5e-5
@@ -449,9 +490,9 @@ class TestCommand:
             assert not [cell for line in table for cell in line if cell.startswith(("=", "+", "@"))]
 
     def test_islands_and_contradictions(self) -> None:
-        write(rows(score("a", "b\x1b", 1, 0, 0)))
+        write(rows([*score("a", "b\x1b", 1, 0, 0), *score("c", "d", 1, 0, 0)]))
         outcome = command("arena", "judged")
-        assert_refused(outcome, "no finite strengths", "a | b\\x1b")
+        assert_refused(outcome, "no comparison joins", "a, b\\x1b | c, d")
         write([*MIXED, {**MIXED[0], "query_id": "x"}, {**MIXED[1], "query_id": "x", "label": "win"}])
         assert_refused(command("arena", "judged"), "judged:102: the two sides of a comparison disagree")
 
@@ -494,6 +535,42 @@ def test_of_lists_of_which_nobody_knows_the_order_a_limit_of_bias_is_not_met(
     path = tmp_path / "l.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert CliRunner().invoke(main, ["arena", str(path), "--max-bias", "0.1"]).exit_code == 1
+
+
+def judged_by(judge: str, seed: int = 0) -> list[Row]:
+    """Four systems in both orders; whoever is first wins more often, and d nearly always but against c."""
+    rng = random.Random(seed)
+    strengths_by_name = {"a": 0.3, "b": 0.0, "c": -0.3, "top": 9.0}
+    judged = []
+    for query in range(60):
+        for pair in combinations(strengths_by_name, 2):
+            for first, second in (pair, pair[::-1]):
+                lead = strengths_by_name[first] - strengths_by_name[second] + 0.8
+                label = "win" if rng.random() < 1 / (1 + math.exp(-lead)) else "loss"
+                if "top" in pair:
+                    label = "win" if first == "top" else "loss"
+                judged += [
+                    {"query_id": f"q{query}", "run_id": run, "aspect": f"{first} | {second}",
+                     "label": outcome, "judge": judge, "shown": [first, second]}
+                    for run, outcome in ((first, label), (second, OTHER[label]))
+                ]  # fmt: skip
+    return judged
+
+
+def test_people_who_say_what_the_judge_says_change_no_strength() -> None:
+    """Beside a lead of the first, and one who never lost; without labels the same strengths are printed."""
+    judged = read_judgements(judged_by("gpt"))
+    alone = {row.system: row for row in strengths(games(judged))}
+    rows, _ = strengths_by_people(judged, Gold(drawn("uniform"), read_judgements(judged_by("person:kim"))))
+    assert [row.system for row in rows] == list(alone) == ["top", "a", "b", "c"]
+    for row in rows[1:]:
+        assert row.judged == alone[row.system].strength
+        assert row.strength == pytest.approx(row.judged, abs=1e-9)
+    top = rows[0]
+    assert math.isnan(top.strength)
+    assert math.isnan(top.judged)
+    assert 2 < top.low < 5
+    assert 2 < alone["top"].low < 5
 
 
 def test_labels_that_are_hardly_a_uniform_draw_are_remarked_on() -> None:

@@ -21,7 +21,6 @@ from rageval.judges.judge import Asked, JudgeClient, judge
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence
-from rageval.statistics.preferences import strengths_with_lead
 from test_bad_input import command
 
 Row = dict[str, Any]
@@ -220,24 +219,17 @@ class TestStrengths:
     def test_strengths_come_back_whatever_being_first_is_worth(self, delta: float, nu: float) -> None:
         theta = np.array([0.8, 0.1, -0.9])
         games = self.expected(theta, delta, nu)
-        fair = strengths_with_lead(len(games.systems), games.first, games.second, games.outcome)
-        assert fair == pytest.approx(theta, abs=2e-3)
+        fair = {row.system: row.strength for row in strengths(games, "davidson")}
+        assert [fair[name] for name in games.systems] == pytest.approx(theta, abs=2e-3)
 
-    def test_where_the_place_decides_nothing_is_known(self) -> None:
-        games = Games(
-            ("a", "b"), np.arange(4), np.array([0, 1, 0, 1]), np.array([1, 0, 1, 0]), np.ones(4), True
-        )
-        assert [strength.corrected for strength in strengths(games, 2)] == [None, None]
-
-    def test_nor_where_nobody_knows_who_was_first(self) -> None:
+    def test_nobody_knows_what_the_place_is_worth_where_nobody_knows_who_was_first(self) -> None:
         rows = [
             {"query_id": query, "run_id": run, "aspect": "game", "label": label}
             for query, labels in (("q", ("win", "loss")), ("r", ("loss", "win")))
             for run, label in zip("ab", labels, strict=True)
         ]
         assert not games(read_judgements(rows)).in_order
-        fitted = strengths(games(read_judgements(rows)), 2)
-        assert [strength.corrected for strength in fitted] == [None, None]
+        assert [strength.strength for strength in strengths(games(read_judgements(rows)))] == [0, 0]
 
 
 class TestCommand:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rageval
-from rageval.errors import MissingJudgements
+from rageval.errors import MissingJudgements, UsageError
 from rageval.testing import ScriptedModel
 from test_bad_input import command
 
@@ -87,6 +88,24 @@ class TestPython:
         judged = rageval.judge("listwise", ANSWERS, model, "rank_score", balanced=True, store=store)
         assert {judgement["aspect"] for judgement in judged} == {"0", "1"}
         assert judged.scores["ours"]["rank_score"].value == 0.75
+
+    def test_battles_are_drawn_and_the_same_again(self, tmp_path: Path) -> None:
+        answers = [
+            {"query_id": query, "run_id": run, "question": "Where?", "answer": f"{run} {query}"}
+            for query in ("q1", "q2", "q3")
+            for run in "abcd"
+        ]
+        model = ScriptedModel(lambda request: '{"evidence": "", "reason": "so", "label": "a"}')
+        options = {"store": str(tmp_path / "store"), "canaries": 0}
+        judged = rageval.judge("pairwise", answers, model, battles=0.5, seed=7, **options)
+        assert len(judged) == 18
+        assert {judgement["battles"] for judgement in judged} == {"9/18@7"}
+        shown = Counter(judgement["shown"][0] for judgement in judged)
+        assert max(shown.values()) - min(shown.values()) <= 2
+        repeat = rageval.judge("pairwise", answers, model, battles=9, seed=7, **options)
+        assert [judgement["shown"] for judgement in repeat] == [judgement["shown"] for judgement in judged]
+        with pytest.raises(UsageError, match="crag judges answer; use a rubric that compares two answers"):
+            rageval.judge("crag", answers, model, battles=9)
 
     def test_documents_of_a_run(self, tmp_path: Path) -> None:
         model = ScriptedModel(lambda request: '{"evidence": "it", "reason": "so", "label": "related"}')

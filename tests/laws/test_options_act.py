@@ -231,6 +231,7 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--measure": (JUDGE + " -o out", "-m crag_score"),
         "--dry-run": (JUDGE, "--dry-run"),
         "--against": (JUDGE, "--against crag"),
+        "--battles": ("judge pairwise answers --judge openai:m --dry-run", "--battles 3"),
     },
     "label correct": {
         "--measure": ("label correct fine --gold people", "-m crag_score"),
@@ -367,7 +368,7 @@ ELSEWHERE: dict[str, set[str]] = {
         "--max-calls",
         "--price",
     },
-    "judge": {*ASKING, "--gold-chosen"},
+    "judge": {*ASKING, "--gold-chosen", "--pilot"},
     "report": {
         *OF_SCORE,
         *OF_COMPARE,
@@ -376,7 +377,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "arena": {
         *("--format", "--output", "--compat", "--matrix", "--nuggets", "--invalid", "--max-bias", "--gold"),
-        *("--gold-chosen", "--population", "--cluster"),
+        *("--gold-chosen", "--population", "--cluster", "--ties"),
     },
     "track": {
         *ASKING
@@ -441,7 +442,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "label correct": {"--gold-chosen", "--answers", "--nuggets", "--cluster"},
     "label plan": {
-        "--by",  # tests/comparison/test_plan_by_doubt.py
+        *("--pairs", "--by"),  # tests/cli/test_label_plan.py, tests/comparison/test_plan_by_doubt.py
         *("--output", "--overwrite", "--number", "--width", "--pilot", "--compare", "--decide"),
         *(
             "--measure",

@@ -17,12 +17,9 @@ from rageval.errors import TooFewLabels
 from rageval.statistics.correction import Corrected, corrected
 from rageval.statistics.preferences import (
     PairBias,
-    _likelihood,
-    _Outcomes,
     bias_in_lists,
     bias_in_pairs,
     corrected_strengths,
-    strengths_with_lead,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -57,21 +54,32 @@ def test_two_systems_are_apart_by_the_log_odds() -> None:
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
 
 
-def test_who_always_wins_has_finite_strength_and_a_wide_interval() -> None:
-    pair = corrected([0.5] * 200, dict.fromkeys(range(50), 0.5), paired=True)
-    one, other = corrected_strengths({(0, 1): pair}, 2)
-    assert one.strength - other.strength == pytest.approx(math.log(99))  # .5 of 50 at most
-    assert one.low < one.strength - 0.5
+def test_who_always_wins_has_a_bound_and_others_keep_their_strengths() -> None:
+    often = corrected([0.5] * 200, dict.fromkeys(range(50), 0.5), paired=True)
+    even = corrected([0.0] * 200, {index: 0.5 if index % 3 else -0.5 for index in range(60)}, paired=True)
+    alone = corrected_strengths({(0, 1): even}, 2)
+    one, other, top = corrected_strengths({(0, 1): even, (2, 0): often, (2, 1): often}, 3)
+    for estimate, before in ((one, alone[0]), (other, alone[1])):
+        assert estimate.strength == before.strength
+        assert estimate.low == pytest.approx(before.low, abs=0.01)  # Student's t of the fewest labels
+    assert math.isnan(top.strength)
+    assert math.isnan(top.high)
+    assert top.low > one.strength + 1
+    assert [estimate.tier for estimate in (one, other, top)] == [0, 0, 1]
+    last = corrected_strengths({(0, 1): even, (0, 2): often}, 3)[2]
+    assert last.high < other.strength
 
 
-@pytest.mark.parametrize("number", [20, 50])
-def test_a_share_of_n_labels_is_at_most_half_a_label_from_its_end(number: int) -> None:
-    pair = corrected([0.5] * number, dict.fromkeys(range(number), 0.5), paired=True)
-    one, other = corrected_strengths({(0, 1): pair}, 2)
-    odds = (number - 0.5) / 0.5
-    assert one.strength - other.strength == pytest.approx(math.log(odds), rel=1e-9)
-    # The judge won as often, and has the same strength by the same model.
-    assert (one.judged, other.judged) == pytest.approx((one.strength, other.strength), rel=1e-12)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_bound_is_where_the_share_is_at_the_end_of_its_interval(turned: bool) -> None:
+    number, sign = 50, -1 if turned else 1
+    pair = corrected([sign * 0.5] * number, dict.fromkeys(range(number), sign * 0.5), paired=True)
+    zero, bound = corrected_strengths({(0, 1): pair}, 2)
+    least = 0.5 + min(abs(pair.low), abs(pair.high))
+    assert 0.9 < least < 0.99  # the rule of three, and Student's t
+    assert (zero.strength, bound.tier) == (0.0, -sign)
+    end = bound.low if turned else bound.high
+    assert end == pytest.approx(-sign * math.log(least / (1 - least)))
 
 
 def test_systems_without_labels_between_them_are_refused() -> None:
@@ -230,37 +238,6 @@ def test_a_balanced_design_makes_plain_means_twice_as_sharp_for_a_judge_that_see
     )
     assert drawn.plain > 1.7 * balanced.plain
     assert balanced.spread <= drawn.spread < 1.35 * balanced.spread
-
-
-def test_gradient_and_hessian_are_those_of_the_likelihood() -> None:
-    """Beside ties and a lead of whoever is shown first, by differences."""
-    rng = np.random.default_rng(3)
-    i, j = np.divmod(np.arange(9), 3)
-    seen = rng.integers(1, 9, (3, 9)).astype(float) * (i != j)  # nobody meets himself
-    games = _Outcomes(3, i, j, seen, has_order=True)
-    point, step = np.array([0.3, -0.2, 0.1, -0.4, 0.25]), 1e-6
-    _, gradient, hessian = _likelihood(point, games)
-    for index in range(5):
-        ahead, behind = (_likelihood(point + sign * step * np.eye(5)[index], games) for sign in (1, -1))
-        assert (ahead[0] - behind[0]) / (2 * step) == pytest.approx(gradient[index], abs=1e-4)
-        assert (ahead[1] - behind[1]) / (2 * step) == pytest.approx(hessian[index], abs=1e-4)
-
-
-def test_games_just_as_expected_give_their_strengths_beside_ties_and_a_lead() -> None:
-    """π = 4, 1, ¼, four times as much for whoever is shown first, and ν = 1."""
-    games = {(0, 1): (16, 1, 4), (1, 0): (1, 1, 1), (1, 2): (16, 1, 4), (2, 1): (1, 1, 1)}
-    games |= {(0, 2): (64, 1, 8), (2, 0): (1, 4, 2)}
-    rows = np.array(
-        [
-            (*pair, outcome)
-            for pair, numbers in games.items()
-            for outcome, number in zip((1.0, 0.0, 0.5), numbers, strict=True)
-            for _ in range(number)
-        ]
-    )
-    first, second = rows[:, :2].astype(int).T
-    fitted = strengths_with_lead(3, first, second, rows[:, 2])
-    assert fitted == pytest.approx([math.log(4), 0, -math.log(4)], abs=1e-6)
 
 
 def test_a_query_whose_pair_was_shown_twice_counts_once() -> None:
