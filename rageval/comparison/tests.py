@@ -55,7 +55,8 @@ def _student(values: Sample, pairs: Int, settings: Settings) -> Significance:
 
 def _studentized(values: Sample, pairs: Int, settings: Settings) -> Significance:
     columns = differences(values, pairs)
-    of_resamples = studentized(columns, settings.level, settings.resamples, settings.seed)
+    how = settings.level, settings.resamples, settings.seed
+    of_resamples = studentized(columns, *how, has_ends=False)
     skewed = np.array([_is_skewed(column) for column in columns.sums().T], bool)
     flipped = _randomization(values, pairs, settings)
     return _both(flipped, of_resamples.p, of_resamples.is_least, settings, skewed)

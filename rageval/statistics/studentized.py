@@ -43,65 +43,98 @@ class Studentized(NamedTuple):
     is_least: NDArray[np.bool_]
 
 
-class _Columns(NamedTuple):
+class _Columns:
     """What resamples need of columns: of each unit its part in the error of the mean, and its size."""
 
-    residuals: Float
-    sizes: Float
-    error: Float
-
-    def statistics(self, times: Float, part: slice | Int) -> Float:
-        """Return t* of some columns in each resample (a row), given how often it draws each unit."""
-        residuals, sizes = self.residuals[:, part], self.sizes[:, part]
-        units = len(residuals)
+    def __init__(self, columns: Sample, resamples: int, seed: int) -> None:
+        self.means, self.sizes = np.nan_to_num(columns.mean()), columns.sizes()
+        self.residuals = columns.sums() - self.sizes * self.means
+        self.error = np.nan_to_num(columns.standard_error(), nan=0.0)
+        # Where nothing varies, resamples say nothing.
+        self.able = np.flatnonzero(self.error > 0)
+        self.observed = np.divide(self.means, self.error, out=np.zeros(len(self.means)), where=self.error > 0)
         # Usually every unit has one value in every column: then two products of matrices do.
-        if bool((sizes == 1).all()):
-            gap = times @ residuals / units
-            squares = times @ residuals**2 - units * gap**2
-            error = np.sqrt(np.maximum(squares, 0.0) * (units / max(units - 1, 1))) / units
-        else:
-            # A resample without a single value gives NaN, which counts as far off.
-            with np.errstate(invalid="ignore", divide="ignore"):
-                number, there = times @ sizes, times @ (sizes > 0).astype(np.float64)
-                gap = times @ residuals / number
-                squares = times @ residuals**2 - 2 * gap * (times @ (residuals * sizes))
-                squares += gap**2 * (times @ sizes**2)
-                error = np.sqrt(np.maximum(squares, 0.0) * there / (there - 1)) / number
-        is_alike = error <= _ROUNDED * self.error[part]
+        self.are_alike = bool((self.sizes == 1).all())
+        self.resamples = resamples
+        self._times = _times(columns.units, resamples, seed)
+
+    def parts(self) -> list[Int]:
+        """Return the columns that vary, as many at once as memory is for."""
+        return np.array_split(self.able, len(self.able) * self.resamples // AT_ONCE + 1)
+
+    def all_resamples(self, part: Int) -> Float:
+        """Return t* of some columns (rows) in all resamples."""
+        drawn = [self._statistics(times, part) for times in self._stretches(len(self.residuals))]
+        return drawn[0] if len(drawn) == 1 else np.concatenate(drawn, axis=1)
+
+    def by_resample(self) -> Iterator[Float]:
+        """Yield t* of all columns that vary, some resamples (rows) at a time."""
+        for times in self._stretches(max(len(self.residuals), len(self.able))):
+            yield self._statistics(times, self.able).T
+
+    def without_error(self) -> tuple[Float, NDArray[np.bool_]]:
+        """Return p where nothing varies: no resample is as far off, unless all values are 0."""
+        is_least = (self.error == 0) & (self.means != 0)
+        return np.where(is_least, 2 / (self.resamples + 1), 1.0), is_least
+
+    def _stretches(self, width: int) -> Iterator[Float]:
+        """Yield how often each unit (row) is drawn, as many resamples at once as memory is for."""
+        number = max(1, AT_ONCE // max(width, 1))
+        for begin in range(0, self.resamples, number):
+            yield self._times[begin : begin + number].T.astype(np.float64)
+
+    def _statistics(self, times: Float, part: Int) -> Float:
+        residuals, sizes = self.residuals.T[part], self.sizes.T[part]
+        units, tiny = residuals.shape[1], _ROUNDED * self.error[part, None]
+        # A resample without a single value gives NaN, which counts as far off.
         with np.errstate(invalid="ignore", divide="ignore"):
-            far = np.where(np.abs(gap) <= _ROUNDED * self.error[part], 0.0, np.sign(gap) * np.inf)
-            statistics: Float = np.where(is_alike, far, gap / error)
+            if self.are_alike:
+                gap = residuals @ times / units
+                squares = residuals**2 @ times - units * gap**2
+                scale = units / max(units - 1, 1) / units**2
+            else:
+                number, there = sizes @ times, (sizes > 0).astype(np.float64) @ times
+                gap = residuals @ times / number
+                squares = (
+                    residuals**2 @ times - 2 * gap * (residuals * sizes @ times) + gap**2 * (sizes**2 @ times)
+                )
+                scale = there / (there - 1) / number**2
+            error = np.sqrt(np.maximum(squares, 0.0) * scale)
+            statistics: Float = gap / error
+            is_alike = error <= tiny
+            if is_alike.any():
+                far = np.where(np.abs(gap) <= tiny, 0.0, np.sign(gap) * np.inf)
+                statistics = np.where(is_alike, far, statistics)
         return statistics
 
 
-def studentized(columns: Sample, level: float, resamples: int, seed: int) -> Studentized:
-    """Return the interval and p of the mean of each column.
+def studentized(
+    columns: Sample, level: float, resamples: int, seed: int, *, has_ends: bool = True
+) -> Studentized:
+    """Return the interval and p of the mean of each column; without ends it is faster.
 
     >>> one = Sample(tuple("abcdef"), np.array([[1.0], [2.0], [2.0], [3.0], [4.0], [6.0]]), np.arange(6))
-    >>> found = studentized(one, 0.9, 1000, 0)
-    >>> bool(found.low[0] > 0), bool(found.p[0] < 0.1)
+    >>> estimate = studentized(one, 0.9, 1000, 0)
+    >>> bool(estimate.low[0] > 0), bool(estimate.p[0] < 0.1)
     (True, True)
     """
-    parts, means = _columns_of(columns), columns.mean()
+    drawing = _Columns(columns, resamples, seed)
+    means, error = drawing.means, drawing.error
     low, high = np.full(len(means), np.nan), np.full(len(means), np.nan)
-    p, is_least = _without_error(parts, means, resamples)
-    times = _times(columns.units, resamples, seed)
+    p, is_least = drawing.without_error()
     # Which of the ordered resamples are the ends: with p as it is counted, 0 is beyond an end if p is small.
     place = int((resamples + 1) * (1 - level) / 2 * (1 + SLACK))
-    able = np.flatnonzero(parts.error > 0)
-    for part in np.array_split(able, len(able) * resamples // AT_ONCE + 1):
-        if not len(part):
-            continue
-        drawn = np.concatenate([parts.statistics(rows, part) for rows in _stretches(times, columns.units)])
-        seen = means[part] / parts.error[part]
-        slack = SLACK * np.abs(seen)
+    for part in filter(len, drawing.parts()):
+        drawn, observed = drawing.all_resamples(part), drawing.observed[part, None]
+        slack = SLACK * np.abs(observed)
         # Written with ~ so that NaN, which is not below anything, counts as far off.
-        count = np.minimum((~(drawn < seen - slack)).sum(axis=0), (~(drawn > seen + slack)).sum(axis=0))
+        above, below = ~(drawn < observed - slack), ~(drawn > observed + slack)
+        count = np.minimum(above.sum(axis=1), below.sum(axis=1))
         p[part], is_least[part] = np.minimum(2 * (count + 1) / (resamples + 1), 1.0), count == 0
-        if place >= 1:
-            drawn.sort(axis=0)
-            low[part] = means[part] - drawn[resamples - place] * parts.error[part]
-            high[part] = means[part] - drawn[place - 1] * parts.error[part]
+        if has_ends and place >= 1:
+            drawn.partition((place - 1, resamples - place), axis=1)
+            low[part] = means[part] - drawn[:, resamples - place] * error[part]
+            high[part] = means[part] - drawn[:, place - 1] * error[part]
     is_known = np.isfinite(low) & np.isfinite(high)
     low[~is_known] = high[~is_known] = np.nan
     won = ((columns.sums() * np.sign(means)) > SLACK).sum(axis=0)
@@ -110,20 +143,17 @@ def studentized(columns: Sample, level: float, resamples: int, seed: int) -> Stu
 
 def studentized_max_t(columns: Sample, resamples: int, seed: int) -> tuple[Float, NDArray[np.bool_]]:
     """Return the family-wise p of each column, and where no resample is as far off."""
-    parts, means = _columns_of(columns), columns.mean()
-    times = _times(columns.units, resamples, seed)
-    able = np.flatnonzero(parts.error > 0)
-    adjusted, is_least = _without_error(parts, means, resamples)
+    drawing = _Columns(columns, resamples, seed)
+    adjusted, is_least = drawing.without_error()
+    able, place = drawing.able, max(int((resamples + 1) * _SIDE), 1)
     if not len(able):
         return adjusted, is_least
-    ends = np.empty((2, len(able)))
-    place = max(int((resamples + 1) * _SIDE), 1)
-    for part in np.array_split(np.arange(len(able)), len(able) * resamples // AT_ONCE + 1):
-        rows = _stretches(times, columns.units)
-        drawn = np.sort(np.concatenate([parts.statistics(row, able[part]) for row in rows]), axis=0)
-        ends[:, part] = -drawn[place - 1], drawn[resamples - place]
+    ends = np.empty((2, len(adjusted)))
+    for part in drawing.parts():
+        drawn = np.partition(drawing.all_resamples(part), (place - 1, resamples - place), axis=1)
+        ends[:, part] = -drawn[:, place - 1], drawn[:, resamples - place]
     # Not below what a normal mean has: of a side that hardly varies no unit can be made.
-    lower, upper = np.maximum(ends, 1.0)
+    lower, upper = np.maximum(ends[:, able], 1.0)
 
     def in_units(statistics: Float) -> Float:
         with np.errstate(invalid="ignore"):
@@ -132,30 +162,7 @@ def studentized_max_t(columns: Sample, resamples: int, seed: int) -> tuple[Float
         units[np.isnan(units)] = 1.0
         return units
 
-    seen = in_units(means[able] / parts.error[able])
-    width = max(1, AT_ONCE // max(len(able), columns.units))
-    stretches = (times[begin : begin + width].astype(np.float64) for begin in range(0, resamples, width))
-    reached, number = step_down(
-        seen * (1 - SLACK), (in_units(parts.statistics(rows, able)) for rows in stretches)
-    )
+    observed = in_units(drawing.observed[able])
+    reached, number = step_down(observed * (1 - SLACK), map(in_units, drawing.by_resample()))
     adjusted[able], is_least[able] = (reached + 1) / (number + 1), reached == 0
     return adjusted, is_least
-
-
-def _without_error(parts: _Columns, means: Float, resamples: int) -> tuple[Float, NDArray[np.bool_]]:
-    """Return p of columns in which nothing varies: no resample is as far off, unless all values are 0."""
-    is_least = (parts.error == 0) & (np.abs(np.nan_to_num(means)) > 0)
-    return np.where(is_least, 2 / (resamples + 1), 1.0), is_least
-
-
-def _columns_of(columns: Sample) -> _Columns:
-    sums, sizes, means = columns.sums(), columns.sizes(), columns.mean()
-    error = np.nan_to_num(columns.standard_error(), nan=0.0)
-    return _Columns(sums - sizes * np.nan_to_num(means), sizes, error)
-
-
-def _stretches(times: NDArray[np.uint16], units: int) -> Iterator[Float]:
-    """Yield how often units are drawn, as many resamples at once as memory is for."""
-    width = max(1, AT_ONCE // max(units, 1))
-    for begin in range(0, len(times), width):
-        yield times[begin : begin + width].astype(np.float64)
