@@ -246,7 +246,7 @@ def papers_of(dataset: str) -> tuple[str, ...]:
     """Return what to cite for a dataset, as BibTeX: its publishers' words, or those of ir_datasets."""
     pair = find(dataset)
     if pair is not None:
-        return (pair[0].citation.strip(),)
+        return (pair[0].cited_for(pair[1]),)
     if _load_plugin_dataset(dataset) is not None:
         return ()  # nobody says it
     foreign = _load_ir_dataset(dataset)

@@ -308,18 +308,21 @@ def test_a_package_that_is_installed(tmp_path: Path, run_file: Path) -> None:
 
 class TestCommand:
     def test_the_list(self, questions: Path) -> None:
-        before = run("datasets")
-        assert before.exit_code == 0
-        (row,) = (line for line in before.stdout.splitlines() if line.startswith(FRESHSTACK))
+        def rows() -> list[str]:
+            result = run("datasets")
+            assert result.exit_code == 0
+            return [line for line in result.stdout.splitlines() if line.startswith(f"{FRESHSTACK} ")]
+
+        (row,) = rows()
         assert row.split()[-1] == "no"
         assert "CC BY-SA 4.0" in row
         import_files(FRESHSTACK, [questions])
-        (row,) = (line for line in run("datasets").stdout.splitlines() if line.startswith(FRESHSTACK))
+        (row,) = rows()
         assert row.split()[-1] == "no"  # its documents are not there
         corpus = questions.with_name("train-00000-of-00001.parquet")
         corpus.write_bytes(samples.parquet(samples.FRESHSTACK_DOCS))
         import_files(FRESHSTACK, [corpus])
-        (row,) = (line for line in run("datasets").stdout.splitlines() if line.startswith(FRESHSTACK))
+        (row,) = rows()
         assert row.split()[-1] == "yes"
 
     def test_show(self) -> None:
