@@ -7,6 +7,18 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+__all__ = [
+    "Answer",
+    "Nugget",
+    "NuggetAnswer",
+    "Qrel",
+    "Question",
+    "Reference",
+    "ScoredDoc",
+    "Sentence",
+    "Step",
+]
+
 
 class ScoredDoc(NamedTuple):
     """One document a system retrieved for a query."""

@@ -158,7 +158,7 @@ def at_loopback(server: Server, contents: dict[str, bytes]) -> tuple[Benchmark, 
         text = path.read_text(encoding="utf-8")
         for host in ("github.com", "media.githubusercontent.com", "raw.githubusercontent.com"):
             text = text.replace(f"https://{host}/", f"{server.url}/{host}/")
-        for host in ("trec.nist.gov", "trec-rag.github.io"):
+        for host in ("trec.nist.gov", "trec-rag.github.io", "trec-dragun.github.io"):
             text = text.replace(f"https://{host}/", f"{server.url}/{host}/")
         benchmark = msgspec.toml.decode(text, type=Benchmark)
         specs = tuple(_measured(spec, contents) for spec in benchmark.datasets)

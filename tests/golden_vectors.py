@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent / "measures"))
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 
 import answers_oracle as oracle_answers
+import conversations_oracle as talks
 import oracle
 import strategies
 import test_answer_laws as laws
@@ -35,6 +36,7 @@ from vectors import AnswerVector, RunVector, TrajectoryVector
 
 FOLDER = Path(__file__).parents[1] / "rageval/vectors"
 RANDOM_RUNS, RANDOM_ANSWERS, RANDOM_TRAJECTORIES = 40, 3, 24
+RANDOM_CONVERSATIONS, RANDOM_BATTLES = 12, 12
 CUTOFFS = (1, 2, 3, 5, 10, 20)
 ALPHAS = (0, 0.25, 0.5, 0.75, 1)
 
@@ -204,6 +206,60 @@ def answer_vectors() -> Iterator[AnswerVector]:
         yield answer_vector(name, about, given, measures, options={"on_missing": "skip"})
 
 
+def conversation_vectors() -> Iterator[AnswerVector]:
+    """All of conversations: the turns of two systems, judged as CRAG's answers are."""
+    for number in range(RANDOM_CONVERSATIONS):
+        rng, stop = random.Random(number), 1 + number % 3
+        measures = {
+            f"turn_truthfulness(stop={stop})": lambda talk, _, stop=stop: talks.turn_truthfulness(talk, stop),
+            f"conversation_score(stop={stop})": lambda talk, _, stop=stop: talks.conversation_score(
+                talk, stop
+            ),
+            "all_turns": lambda talk, _: talks.all_turns(talk),
+            "conditioned": talks.conditioned,
+        }
+        can_be_answered = [[rng.random() < 0.7 for _ in range(rng.randint(1, 6))] for _ in range(3)]
+        rows_of_turns: list[dict[str, Any]] = []
+        expected: dict[str, dict[str, float | None]] = {
+            str(parse_measure(measure)): {} for measure in measures
+        }
+        for run, (talk, answerable) in product("ab", enumerate(can_be_answered)):
+            letters = "".join(rng.choice("ccmh") for _ in answerable)
+            places = [f"{talk}-{turn}" for turn in range(len(letters))]
+            rows_of_turns += [
+                {"query_id": place, "run_id": run, "rubric": "crag", "label": talks.LABELS[letter],
+                 "conversation_id": str(talk), "turn": turn, "answerable": can_be}
+                for turn, (place, letter, can_be) in enumerate(zip(places, letters, answerable, strict=True))
+            ]  # fmt: skip
+            for measure, compute in measures.items():
+                for place, value in zip(places, compute(letters, answerable), strict=True):
+                    key = None if value is None else float(value)
+                    expected[str(parse_measure(measure))][f"{run}/{place}"] = key
+        rng.shuffle(rows_of_turns)
+        about = f"conversations drawn at random; the user leaves after {stop} turns without a right answer"
+        yield AnswerVector(f"conversation-{number:02}", about, rows_of_turns, expected)
+
+
+def battle_vectors() -> Iterator[AnswerVector]:
+    """All of battles: a few pairs of systems a query, as tracks sample them; some battles failed."""
+    for number in range(RANDOM_BATTLES):
+        rng = random.Random(number)
+        judged: list[dict[str, Any]] = []
+        for query, battle in product(range(6), range(2)):
+            shown = rng.sample("abcd", 2)
+            labels = rng.choice([("win", "loss"), ("loss", "win"), ("tie", "tie"), None])
+            for run, place in zip(shown, (0, 1), strict=True):
+                verdict = {"status": "error"} if labels is None else {"label": labels[place]}
+                judged.append(
+                    {"query_id": str(query), "run_id": run, "aspect": f"battle {battle}",
+                     "rubric": "pairwise", "shown": shown} | verdict
+                )  # fmt: skip
+        about = "battles of a few systems a query; a tie is half a win, and a failed battle is left out"
+        yield answer_vector(
+            f"battles-{number:02}", about, laws.Table(judged), ["win_rate"], options={"on_missing": "skip"}
+        )
+
+
 def trajectory_vectors() -> Iterator[TrajectoryVector]:
     """All of agents: small trajectories, each measure at a cut-off or at none."""
     for number in range(RANDOM_TRAJECTORIES):
@@ -248,10 +304,19 @@ def encoded(vectors: Iterable[Any]) -> bytes:
     return b"".join(msgspec.json.encode(vector) + b"\n" for vector in vectors)
 
 
+# What the files hold, by their names.
+VECTORS: dict[str, Callable[[], Iterable[Any]]] = {
+    "runs": run_vectors,
+    "answers": answer_vectors,
+    "conversations": conversation_vectors,
+    "battles": battle_vectors,
+    "trajectories": trajectory_vectors,
+}
+
+
 def main() -> None:
-    (FOLDER / "runs.jsonl").write_bytes(encoded(run_vectors()))
-    (FOLDER / "answers.jsonl").write_bytes(encoded(answer_vectors()))
-    (FOLDER / "trajectories.jsonl").write_bytes(encoded(trajectory_vectors()))
+    for name, make in VECTORS.items():
+        (FOLDER / f"{name}.jsonl").write_bytes(encoded(make()))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ SECTIONS = {
     "Check files": ("checking.*",),
     "Gold as spans of sources": ("spans.*",),
     "Datasets": ("datasets.*",),
+    "Records": ("records.*",),
     "Logs of other tools": ("logs.*",),
     "Build collections": ("building.*",),
     "Run a track": ("track.*",),

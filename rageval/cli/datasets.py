@@ -281,7 +281,7 @@ def _dataset_page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     for count, expected in spec.expected.items():
         yield f"{'expected':<10} {count.replace('_', ' ')} {expected:g}"
     yield f"terms      {benchmark.terms.strip() or 'none to be accepted'}"
-    yield f"to cite\n{benchmark.citation.strip()}"
+    yield f"to cite\n{benchmark.cited_for(spec)}"
 
 
 def _size(spec: Spec) -> str:

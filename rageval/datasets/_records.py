@@ -85,7 +85,7 @@ class CragQuery(NamedTuple):
 
 
 class LiveRagQuery(NamedTuple):
-    """A question of LiveRAG, its answer, the session it was asked in, and how well it was answered."""
+    """A question of LiveRAG, its answer, the session it was asked in, and how hard it is (high: hard)."""
 
     query_id: str
     text: str

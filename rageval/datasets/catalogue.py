@@ -81,7 +81,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `split` keeps the questions of that split; `store` is another dataset whose files these are;
     `documents_from` is the ir_datasets id of the collection that the judgements refer to; `judges` are the
     models that judged documents: none where people did. `also` are ids of ir_datasets that are the same set,
-    in the versions that have them; `note` is what is not known of it.
+    in the versions that have them; `note` is what is not known of it. `citation` is what to cite where that
+    is something else than for the benchmark.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judges: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     note: str = ""
+    citation: str = ""
 
     @property
     def folder(self) -> str:
@@ -158,6 +160,10 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reader: str = ""
     datasets: tuple[Spec, ...] = ()
     pattern: _Pattern | None = None
+
+    def cited_for(self, spec: Spec) -> str:
+        """Return what to cite for a dataset, as BibTeX."""
+        return (spec.citation or self.citation).strip()
 
     def spec(self, dataset: str) -> Spec | None:
         """Return the dataset of this id; one listed without files has those of its store or pattern."""

@@ -27,6 +27,7 @@ from typing import Any
 import msgspec
 
 from rageval.datasets import catalogue, home
+from rageval.datasets._plugin_records import checked_records
 from rageval.datasets._reader import Reader
 from rageval.datasets._records import NuggetQrel
 from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, UnknownDataset, find, plain
@@ -220,7 +221,7 @@ def _load_plugin_dataset(dataset: str) -> Dataset | None:
     except KeyError:
         raise UnknownDataset(dataset) from None
     holds = tuple(what for what in _CONTENT if hasattr(plugin_dataset, what))
-    return Dataset(dataset, holds, lambda what: iter(getattr(plugin_dataset, what)()))
+    return Dataset(dataset, holds, lambda what: checked_records(dataset, what, getattr(plugin_dataset, what)))
 
 
 def of_ir_datasets(dataset: str) -> Dataset:
@@ -246,7 +247,7 @@ def papers_of(dataset: str) -> tuple[str, ...]:
     """Return what to cite for a dataset, as BibTeX: its publishers' words, or those of ir_datasets."""
     pair = find(dataset)
     if pair is not None:
-        return (pair[0].citation.strip(),)
+        return (pair[0].cited_for(pair[1]),)
     if _load_plugin_dataset(dataset) is not None:
         return ()  # nobody says it
     foreign = _load_ir_dataset(dataset)

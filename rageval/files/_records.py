@@ -67,9 +67,8 @@ def _is_bank(start: Start) -> bool:
     record = start.record
     if not record:
         return _BANK.search(start.text) is not None
-    is_listed = (
-        any(isinstance(record.get(key), list) for key in ("nuggets", "criteria")) or "rubrics" in record
-    )
+    lists = ("nuggets", "criteria", "nugget_bank")
+    is_listed = "rubrics" in record or any(isinstance(record.get(key), list) for key in lists)
     return is_listed or {"query_id"} < record.keys() & _OF_BANKS or is_older_bank(record)
 
 

@@ -1,9 +1,9 @@
 """Nuggets: what a good answer holds. AutoNuggetizer's, TREC RAG 2026's, FreshStack's, banks, and rubrics.
 
-Banks are NuggetBank v3, NeuCLIR's older form and DRAGUN's rubrics, a file or a line a topic. They are read
-whole, with answers that no document states, and written back without loss; Auto-ARGUE leaves such answers
-out, and then questions without answers (`supported`), which is done where its judgements are scored. The
-scores that the nuggetizer printed for a run are read here, too, to compare with.
+Banks are NuggetBank v3, RAGTIME 2026's, NeuCLIR's older form and DRAGUN's rubrics, a file or a line a topic.
+They are read whole, with answers that no document states, and written back without loss; Auto-ARGUE leaves
+such answers out, and then questions without answers (`supported`), which is done where its judgements are
+scored. The scores that the nuggetizer printed for a run are read here, too, to compare with.
 
 >>> print(*write_nuggets([Nugget("q1", "0", "It rains.", "vital")], {"q1": "What is the weather?"}))
 {"query":"What is the weather?","qid":"q1","nuggets":[{"text":"It rains.","importance":"vital"}]}
@@ -341,6 +341,71 @@ def _from_dragun(record: _Fields, limits: Limits) -> NuggetBank:
     return NuggetBank(query, distinct(nuggets), record)
 
 
+class _RagtimeAnswer(msgspec.Struct):
+    """An answer with the ids of documents that state it."""
+
+    answer: str
+    references: list[Id | _Reference] | None = None
+
+
+class _RagtimeNugget(msgspec.Struct):
+    """A question of a bank that is a list."""
+
+    question: str
+    aggregator_type: Literal["AND", "OR"] | None = None
+    answers: list[_RagtimeAnswer] | None = None
+    importance: _Importance = None
+
+
+class _RagtimeMetadata(msgspec.Struct):
+    """Which topic a bank is of."""
+
+    topic_id: Id
+
+
+class _RagtimeBank(msgspec.Struct):
+    """A line of the nuggetization task of RAGTIME 2026."""
+
+    metadata: _RagtimeMetadata
+    nugget_bank: list[_RagtimeNugget]
+
+
+def _from_ragtime(record: _Fields, limits: Limits) -> NuggetBank:
+    """Return the bank as NuggetBank v3 has it, where questions and answers are by their texts."""
+    bank = msgspec.convert(record, _RagtimeBank)
+    query = str(bank.metadata.topic_id)
+    questions: dict[str, Any] = {}
+    for nugget in bank.nugget_bank:
+        answers: dict[str, Any] = {}
+        for answer in nugget.answers or ():
+            listed = [
+                {"doc_id": given} if not isinstance(given, _Reference) else msgspec.to_builtins(given)
+                for given in answer.references or ()
+            ]
+            if answer.answer in answers:
+                raise Unfit(expected="each answer once", found=f"{answer.answer[:80]!r} twice")
+            answers[answer.answer] = {"answer": answer.answer, "references": listed}
+        if nugget.question in questions:
+            raise Unfit(expected="each question once", found=f"{nugget.question[:80]!r} twice")
+        questions[nugget.question] = {
+            "question": nugget.question,
+            "query_id": query,
+            "aggregator_type": nugget.aggregator_type,
+            "importance": nugget.importance,
+            "answers": answers,
+        }
+    return _from_v3({"query_id": query, "title_query": "", "nugget_bank": questions}, limits)._replace(
+        record=record
+    )
+
+
+_RAGTIME26 = RecordForm(
+    "nuggets of RAGTIME 2026",
+    "{metadata: {topic_id}, nugget_bank: [{question, aggregator_type, answers: [{answer, references}]}]}",
+    lambda record: "metadata" in record and isinstance(record.get("nugget_bank"), list),
+    _Fields,
+    _from_ragtime,
+)
 _V3 = RecordForm(
     "NuggetBank v3",
     "{query_id, title_query, nugget_bank: {question: {question, query_id, answers}}, claim_bank}",
@@ -369,7 +434,7 @@ def bank_forms(name: str) -> tuple[RecordForm[NuggetBank], ...]:
         _Fields,
         _from_older(match[1] if match else None),
     )
-    return _V3, _DRAGUN, older
+    return _RAGTIME26, _V3, _DRAGUN, older
 
 
 _IN_A_FOLDER = re.compile(r"\.jsonl?(\.(gz|bz2|xz|zst))?$")

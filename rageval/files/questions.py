@@ -111,8 +111,13 @@ class _LiveRagQuestion(msgspec.Struct):
     documents: list[_SupportingDocument] | None = msgspec.field(default=None, name="Supporting_Documents")
     session: str | None = msgspec.field(default=None, name="Session")
     config: Any = msgspec.field(default=None, name="DataMorgana_Config")
-    difficulty: float | None = msgspec.field(default=None, name="ACS")
-    bounded: float | None = msgspec.field(default=None, name="ACS [-2 : 1]")  # as the Parquet file names it
+    # How well the systems answered on average; how hard that makes a question (the higher, the harder) and
+    # how well it tells systems apart, by item response theory. The Parquet file has bounds in the names.
+    correct: float | None = msgspec.field(default=None, name="ACS")
+    correct_bounded: float | None = msgspec.field(default=None, name="ACS [-2 : 1]")
+    hard: float | None = msgspec.field(default=None, name="IRT-diff")
+    hard_bounded: float | None = msgspec.field(default=None, name="IRT-diff [-6 : 6]")
+    telling: float | None = msgspec.field(default=None, name="IRT-disc")
 
 
 class _FreshStackQuestion(msgspec.Struct):
@@ -153,9 +158,12 @@ def _from_liverag(line: _LiveRagQuestion, limits: Limits) -> Question:
     facts = dict(_categories(line.config))
     facts |= {"session": line.session} if line.session is not None else {}
     facts |= {"documents": str(len(line.documents))} if line.documents is not None else {}
-    # Of the same data the JSON and the Parquet file name this column differently.
-    difficulty = line.difficulty if line.difficulty is not None else line.bounded
-    facts |= {"difficulty": str(difficulty)} if difficulty is not None else {}
+    numbers = {
+        "mean_correctness": line.correct if line.correct is not None else line.correct_bounded,
+        "difficulty": line.hard if line.hard is not None else line.hard_bounded,
+        "discrimination": line.telling,
+    }
+    facts |= {name: str(number) for name, number in numbers.items() if number is not None}
     return Question(
         identifier(line.index, "Index", limits),
         line.question,

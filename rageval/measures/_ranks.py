@@ -32,6 +32,9 @@ def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_lo
     Parameters:
         dcg: `log2` as trec_eval; `exp_log2` takes 2^grade − 1 as gain
 
+    Peers: FreshStack sums a document's grades over the nuggets, so that its NDCG is another number;
+    `--compat freshstack` changes the order of documents alone.
+
     >>> import math, rageval
     >>> value = rageval.evaluate("ndcg", {"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 1}})["ndcg"].value
     >>> value == 1 / math.log2(3)

@@ -211,7 +211,7 @@ def hole(ranking: Ranking, *, k: int | None = None) -> Share:
     Range: 0 to 1.
 
     Peers: FreshStack's Hole takes a document as judged if any query judged it; here the query itself
-    must have.
+    must have, also with `--compat freshstack`.
 
     >>> import rageval
     >>> rageval.evaluate("hole@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 0}})["hole@2"].value

@@ -348,7 +348,7 @@ class TestLiveRag:
         question = list(load("liverag/benchmark").questions())[1]
         assert (question.query_id, question.gold) == ("1", ("It is 1.",))
         facts = dict(question.facts)
-        assert facts["difficulty"] == "0.1"
+        assert (facts["difficulty"], facts["mean_correctness"]) == ("1.0", "0.1")
         assert facts["answer-type-categorization"] == "factoid"
         assert question.documents[1] == ("<urn:uuid:00000000-1111-4222-8333-000000000001>", "Fact 1 is 1.")
 

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from datasets_server import Server, serving
 from rageval.cli import main
 from rageval.datasets import catalogue, home, import_files, load, register
 from rageval.errors import InputError, UsageError
-from rageval.records import Nugget, Qrel, Question
+from rageval.records import Answer, Nugget, Qrel, Question, Sentence
 
 FRESHSTACK = "freshstack/langchain/oct-2024"
 CRAG = "crag/task-1-2/dev-v4"
@@ -265,28 +265,32 @@ class TestOthers:
         refused(run("datasets", "fetch", "no/where"), "no/where: rageval has no such dataset")
 
 
-PACKAGE = """
-from rageval.records import Qrel, Question
+PAGE = Path(__file__).parents[2] / "docs/datasets.md"
+ROWS = [
+    {"id": "q", "question": "what?", "answer": "that", "domain": "music", "documents": ["d", "e"]},
+    {"id": "r", "question": "who?", "answer": "she", "domain": "movie", "documents": ["d"]},
+]
 
-class Dataset:
-    def questions(self):
-        return [Question("q", "what?")]
-    def qrels(self):
-        return [Qrel("q", "d", 1, "n1"), Qrel("q", "e", 1, "n2")]
 
-def load(name):
-    return {"my-bench/one": Dataset}[name]()
-"""
+def plugin_of_the_page(folder: Path) -> str:
+    """Install the page's plug-in, as pip leaves it, with a file of data; return the folder."""
+    _, _, section = PAGE.read_text(encoding="utf-8").partition("## Datasets from other packages")
+    info = folder / "my_package-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    ((entry,), (module,)) = (re.findall(rf"```{kind}\n(.+?)```", section, re.S) for kind in ("toml", "py"))
+    group, line = entry.replace('"', "").split("\n", 1)
+    (info / "entry_points.txt").write_text(group.replace("project.entry-points.", "") + f"\n{line}")
+    (folder / "my_package.py").write_text(module)
+    (folder / "data").mkdir()
+    (folder / "data/one.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return str(folder)
 
 
 @pytest.mark.slow
 def test_a_package_that_is_installed(tmp_path: Path, run_file: Path) -> None:
     """Its entry point is found by the command, and by ir_datasets once ours are registered."""
-    info = tmp_path / "site" / "my_package-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[rageval.datasets]\nmy-bench = my_package:load\n")
-    (info.parent / "my_package.py").write_text(PACKAGE)
+    site = plugin_of_the_page(tmp_path / "site")
     run_file.write_text("q Q0 d 1 1 t\n", encoding="utf-8")
     code = (
         "import sys, ir_datasets, rageval.datasets\n"
@@ -297,29 +301,131 @@ def test_a_package_that_is_installed(tmp_path: Path, run_file: Path) -> None:
         "except KeyError: print('none')\n"
         "main(sys.argv[1:])"
     )
-    environment = os.environ | {"PYTHONPATH": str(info.parent)}
-    words = [sys.executable, "-c", code, str(run_file), "my-bench/one", "-m", "coverage"]
+    environment = os.environ | {"PYTHONPATH": site}
+    words = [sys.executable, "-c", code, str(run_file), "my-bench/one", "-m", "recall"]
     result = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     assert (result.returncode, result.stdout.split()) == (
         0,
-        ["n1", "n2", "none", "coverage", "all", "0.5000"],
+        ["0", "0", "0", "none", "recall", "all", "0.2500"],
     ), result
+
+
+GOOD: dict[str, list[object]] = {
+    "questions": [Question("q", "What?", ("that",)), {"query_id": "r", "text": "Who?"}],
+    "documents": [{"doc_id": "d", "text": "It is."}],
+    "qrels": [Qrel("q", "d", 1), {"query_id": "q", "doc_id": "e", "relevance": 0.5, "iteration": "n"}],
+    "nuggets": [Nugget("q", "n", "It is."), {"query_id": "q", "nugget_id": "m", "text": "It was."}],
+    "judgements": [{"query_id": "q", "run_id": "r", "rubric": "crag", "label": "perfect"}],
+    "responses": [Answer("q", "r", (Sentence("It is."),))],
+}
+BAD: list[tuple[str, object, str]] = [
+    ("questions", 7, r"expected a rageval.records.Question or a dict with its fields \(query_id, text, …\)"),
+    ("questions", {"query_id": "q"}, "expected a field text, found none"),
+    ("questions", {"query_id": "q", "text": None}, "expected another value of text"),
+    ("questions", {"query_id": "q", "question": "What?"}, "found 'question'"),
+    ("questions", Question("q", "What?", (1,)), r"expected another value of gold\[0\]"),  # type: ignore[arg-type]
+    ("questions", {"query_id": 7, "text": "What?"}, "expected another value of query_id"),
+    ("questions", {"query_id": " ", "text": "What?"}, "as query_id"),
+    ("qrels", Qrel("q", "d", float("nan")), "expected a finite number as relevance, found nan"),
+    ("qrels", {"query_id": "q", "doc_id": "d", "relevance": "1"}, "expected another value of relevance"),
+    ("qrels", None, "found an object of NoneType"),
+    ("nuggets", {"query_id": "q", "nugget_id": "n", "text": ["x"]}, "expected another value of text"),
+    ("documents", {"doc_id": "d"}, "expected a field text, found none"),
+    ("judgements", ("q", "r"), "expected a dict, found tuple"),
+    ("responses", {"query_id": "q", "run_id": "r"}, "expected a field sentences, found none"),
+]
+
+
+@pytest.fixture
+def plugged_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make `my-bench/one` what a plug-in yields."""
+
+    def plug(**content: object) -> None:
+        methods = {what: (lambda self, items=items: items) for what, items in content.items()}
+        bench = type("Bench", (), methods)
+        monkeypatch.setattr(
+            "rageval.datasets.dataset.plugin", lambda group, name: (lambda _: bench()) if group else None
+        )
+
+    return plug
+
+
+def test_records_and_dicts_of_a_plugin_are_alike(plugged_in: Callable[..., None]) -> None:
+    plugged_in(**GOOD)
+    dataset = load("my-bench/one")
+    assert dataset.holds == tuple(GOOD)
+    assert list(dataset.questions()) == [Question("q", "What?", ("that",)), Question("r", "Who?")]
+    assert list(dataset.qrels()) == [Qrel("q", "d", 1), Qrel("q", "e", 0.5, "n")]
+    assert [nugget.nugget_id for nugget in dataset.nuggets()] == ["n", "m"]
+    assert [document.text for document in dataset.documents()] == ["It is."]
+    assert (list(dataset.judgements()), list(dataset.responses())) == (GOOD["judgements"], GOOD["responses"])
+
+
+@pytest.mark.parametrize(("what", "record", "says"), BAD)
+def test_a_record_of_a_plugin_is_refused_with_its_place(
+    plugged_in: Callable[..., None], what: str, record: object, says: str
+) -> None:
+    plugged_in(**{what: [*GOOD[what], record]})
+    place = rf"the plug-in of my-bench/one:{len(GOOD[what]) + 1}: {what}"
+    with pytest.raises(InputError, match=rf"{place}: .*{says}"):
+        list(getattr(load("my-bench/one"), what)())
+
+
+def test_what_is_no_sequence_of_records_is_refused(plugged_in: Callable[..., None]) -> None:
+    plugged_in(questions=None)
+    with pytest.raises(InputError, match="my-bench/one: questions: expected records, one after the other"):
+        list(load("my-bench/one").questions())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "RUN my-bench/one -m recall",
+        "compare RUN RUN my-bench/one -m recall",
+        "gate RUN my-bench/one --baseline RUN -m recall --margin 0.1",
+        "report RUN my-bench/one -m recall -o r.html",
+        "datasets export my-bench/one qrels",
+        "datasets export my-bench/one queries",
+        "datasets check my-bench/one",
+        "score JUDGED -m crag_score --by domain --questions my-bench/one",
+        "judge crag ANSWERS --judge contains --questions my-bench/one -o j.jsonl",
+        "judge nugget-assignment ANSWERS --judge lexical --nuggets my-bench/one -o j.jsonl",
+        "track RUNS --track run --qrels my-bench/one -m recall -o out",
+    ],
+)
+def test_no_command_ends_in_a_traceback_over_a_plugin(
+    plugged_in: Callable[..., None], run_file: Path, tmp_path: Path, words: str
+) -> None:
+    run_file.write_text("q Q0 d 1 1 t\n", encoding="utf-8")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/one.run").write_text("q Q0 d 1 1 t\n", encoding="utf-8")
+    judged, answers = tmp_path / "judged.jsonl", tmp_path / "answers.jsonl"
+    judged.write_text('{"query_id": "q", "run_id": "r", "rubric": "crag", "label": "perfect"}\n')
+    answers.write_text('{"query_id": "q", "run_id": "r", "question": "What?", "answer": "It is."}\n')
+    plugged_in(**{what: [*records, 7] for what, records in GOOD.items()})
+    places = {"RUNS": tmp_path / "runs", "RUN": run_file, "JUDGED": judged, "ANSWERS": answers}
+    result = run(*(str(places.get(word, word)) for word in words.split()))
+    assert result.exit_code == 2, result.output
+    assert "the plug-in of my-bench/one:" in result.stderr
 
 
 class TestCommand:
     def test_the_list(self, questions: Path) -> None:
-        before = run("datasets")
-        assert before.exit_code == 0
-        (row,) = (line for line in before.stdout.splitlines() if line.startswith(FRESHSTACK))
+        def rows() -> list[str]:
+            result = run("datasets")
+            assert result.exit_code == 0
+            return [line for line in result.stdout.splitlines() if line.startswith(f"{FRESHSTACK} ")]
+
+        (row,) = rows()
         assert row.split()[-1] == "no"
         assert "CC BY-SA 4.0" in row
         import_files(FRESHSTACK, [questions])
-        (row,) = (line for line in run("datasets").stdout.splitlines() if line.startswith(FRESHSTACK))
+        (row,) = rows()
         assert row.split()[-1] == "no"  # its documents are not there
         corpus = questions.with_name("train-00000-of-00001.parquet")
         corpus.write_bytes(samples.parquet(samples.FRESHSTACK_DOCS))
         import_files(FRESHSTACK, [corpus])
-        (row,) = (line for line in run("datasets").stdout.splitlines() if line.startswith(FRESHSTACK))
+        (row,) = rows()
         assert row.split()[-1] == "yes"
 
     def test_show(self) -> None:

@@ -64,17 +64,24 @@ def test_every_format_gives_the_same_question(record: dict[str, Any], expected: 
 )
 def test_facts_of_the_liverag_benchmark(config: Any) -> None:
     record = LIVE | {"Supporting_Documents": [{"doc_id": "<u>"}, {}], "Session": "Both", "ACS": -0.5}
+    record |= {"IRT-diff": 4.25, "IRT-disc": 1.5}
     record |= {"DataMorgana_Config": config, "Answer_Claims": {"direct": ["x"]}}
     expected = {
         "premise": "direct",
         "expertise": "novice",
         "session": "Both",
         "documents": "2",
-        "difficulty": "-0.5",
+        "mean_correctness": "-0.5",
+        "difficulty": "4.25",  # the higher, the harder
+        "discrimination": "1.5",
     }
     assert dict(read(record)[0].facts) == expected
-    del record["ACS"]
-    record |= {"ACS [-2 : 1]": -0.5, "Supporting_Documents": [{"doc_id": "<u>", "content": "text"}, {}]}
+    del record["ACS"], record["IRT-diff"]
+    record |= {
+        "ACS [-2 : 1]": -0.5,
+        "IRT-diff [-6 : 6]": 4.25,
+        "Supporting_Documents": [{"doc_id": "<u>", "content": "text"}, {}],
+    }
     (question,) = read(record)
     assert dict(question.facts) == expected
     assert question.documents == (("<u>", "text"),)

@@ -113,7 +113,7 @@ OPTIONS = {
 PAGE = Path(__file__).parents[2] / "docs" / "promises.md"
 ROOMS = (
     *("measures", "comparison", "judges", "datasets", "building", "checking", "testing", "parallel"),
-    *("errors", "logs", "spans", "track", "trajectories", "autojudge"),
+    *("errors", "logs", "spans", "track", "trajectories", "autojudge", "records"),
 )
 
 

@@ -145,13 +145,19 @@ def answer_vectors() -> list[AnswerVector]:
 
 
 @cache
+def other_answer_vectors() -> list[AnswerVector]:
+    """Return the golden vectors of conversations and of battles, which no peer computes."""
+    return [vector for name in ("conversations", "battles") for vector in _read(name, AnswerVector)]
+
+
+@cache
 def trajectory_vectors() -> list[TrajectoryVector]:
     """Return the golden vectors of agents."""
     return list(_read("trajectories", TrajectoryVector))
 
 
 def text_of(name: str) -> str:
-    """Return a file of golden vectors: `runs`, `answers` or `trajectories`."""
+    """Return a file of golden vectors: `runs`, `answers`, `conversations`, `battles` or `trajectories`."""
     return (files("rageval") / f"vectors/{name}.jsonl").read_text(encoding="utf-8")
 
 
