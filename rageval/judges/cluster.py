@@ -236,8 +236,10 @@ class _Worker:
                 for (key, _), body in zip(requests, bodies, strict=True)
             ]
         except Exception as error:  # an engine may fail in any way
-            if len(requests) == 1:
-                return [Reply(ERROR, detail=visible(f"{type(error).__name__}: {error}"[:300]))]
+            # A server that cannot be asked says nothing of single requests.
+            if len(requests) == 1 or isinstance(error, JudgeFailed):
+                detail = visible(f"{type(error).__name__}: {error}"[:300])
+                return [Reply(ERROR, detail=detail)] * len(requests)
         # Halves of it, as one request that an engine cannot take must not cost the others their replies.
         half = len(requests) // 2
         return [*self._replies(requests[:half]), *self._replies(requests[half:])]

@@ -62,8 +62,8 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: JudgeClient, 
     if planted is None:
         return {}
     verdicts: dict[tuple[str, str], list[bool]] = {}
-    # Every share sees all of them, and so does every repetition: the replies are in the store.
-    for judgement in judge(rubric, planted, replace(asked, share=None, repetition=0)):
+    # Every share and sample sees all of them, and so does every repetition: the replies are in the store.
+    for judgement in judge(rubric, planted, replace(asked, share=None, sample=1.0, repetition=0)):
         for name in (judgement["run_id"], judgement["item_id"]):
             if name.startswith(_RUN):
                 place = (name.removeprefix(f"{_RUN}-"), judgement["query_id"])
