@@ -16,6 +16,7 @@ import json
 import logging
 import os
 import pickle
+import sys
 import threading
 import time
 from collections import deque
@@ -176,6 +177,8 @@ class EngineChoice:
 
 def _class_named(name: str) -> Any:
     module, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # as `python -m` finds it; Ray tells its workers
     expected = "expected module:Class, a class with the method generate(batch) that Python can import"
     try:
         factory = getattr(import_module(module), attribute)

@@ -311,6 +311,8 @@ class Settings:
             raise UsageError(f"--engine {visible(self.ray)!r}: expected ray, or ray://HOST:PORT")
         if self.engine_class is not None and self.ray is None:
             raise UsageError("--engine-class needs --engine ray")
+        if self.engine_class is not None and not all(self.engine_class.partition(":")):
+            raise UsageError(f"--engine-class {visible(self.engine_class)!r}: expected module:Class")
         if self.made_by is not None and not self.replies_in:
             raise UsageError("--made-by describes replies in files; needs --replies-in FILE")
         if self.tiebreak is not None and self.vote not in ("majority", "median"):
