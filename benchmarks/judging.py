@@ -241,7 +241,7 @@ def main() -> None:
         folder = Path(name)
         (folder / "pids").mkdir()
         own = {
-            "PYTHONPATH": str(Path(__file__).parent),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])]),
             "RAY_USAGE_STATS_ENABLED": "0",
             "OPENAI_API_KEY": "none",
             MILLISECONDS: str(options.milliseconds),

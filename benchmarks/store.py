@@ -1,6 +1,7 @@
 """What the store of replies costs beside a bare SQLite loop that writes and reads the same rows.
 
     python benchmarks/store.py
+    python benchmarks/store.py --filled 1000000    what a store of so many replies takes
 
 The bare loop keeps a key and two texts, one transaction each, in the same journal mode. What the store does
 besides: claims, checksums, JSON, and striking out secrets. Ends with 1 if an aim is missed.
@@ -9,6 +10,7 @@ besides: claims, checksums, JSON, and striking out secrets. Ends with 1 if an ai
 from __future__ import annotations
 
 import argparse
+import resource
 import sqlite3
 import statistics
 import sys
@@ -20,7 +22,7 @@ from pathlib import Path
 
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.store import Store, as_json, connect, reply_as_record, request_as_record
-from timing import markdown, verdict
+from timing import MEGABYTE, PEAK_UNIT, markdown, verdict
 
 SYSTEM = "Judge whether the text between the fences supports the claim. " * 10
 SCHEMA = {"type": "object", "properties": {"label": {"type": "string", "enum": ["support", "none"]}}}
@@ -30,10 +32,10 @@ AIMS = {"write": 4.0, "write together": 4.0, "read": 6.0}
 Work = Callable[[], object]
 
 
-def asked(count: int) -> list[tuple[str, Request]]:
+def asked(count: int, first: int = 0) -> list[tuple[str, Request]]:
     requests = [
         Request(SYSTEM, f"Text {index}. " + "It was a bright cold day. " * 20, SCHEMA)
-        for index in range(count)
+        for index in range(first, first + count)
     ]
     return [(request.key("m", "https://e"), request) for request in requests]
 
@@ -91,11 +93,60 @@ def times(
     return taken
 
 
+def filled(count: int) -> None:
+    """Fill a store, and print the seconds and the memory of what is done with all of it."""
+    table = []
+    with tempfile.TemporaryDirectory() as folder:
+        path, other = Path(folder) / "filled.sqlite", Path(folder) / "merged.sqlite"
+
+        def fill() -> None:
+            with Store(path) as store:
+                for start in range(0, count, AT_ONCE):
+                    with store.together():
+                        for key, request in asked(min(AT_ONCE, count - start), start):
+                            store.put(key, request, REPLY, "m", "https://e")
+
+        def resume() -> None:
+            with Store(path) as store:
+                for start in range(0, count, AT_ONCE):
+                    for key, _ in asked(min(AT_ONCE, count - start), start):
+                        assert store.get(key) is not None
+
+        def stats() -> None:
+            with Store(path, read_only=True) as store:
+                assert store.stats()["replies"] == count
+
+        def merge() -> None:
+            with Store(other) as store:
+                assert store.merge(path).added == count
+
+        for work in (fill, resume, stats, merge):
+            start, processor = time.perf_counter(), time.process_time()
+            work()
+            seconds, processor = time.perf_counter() - start, time.process_time() - processor
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MEGABYTE * PEAK_UNIT
+            row = (
+                work.__name__,
+                f"{seconds:,.0f}",
+                f"{processor:,.0f}",
+                f"{count / processor:,.0f}",
+                f"{peak:,.0f}",
+            )
+            table.append(row)
+            print(*row, flush=True)
+        print(f"{path.stat().st_size / MEGABYTE:,.0f} MB on disk")
+    print(markdown(("", "seconds", "processor", "rows/s of it", "peak, MB"), table))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the store beside a bare SQLite loop.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--filled", type=int)
     options = parser.parse_args()
+    if options.filled:
+        filled(options.filled)
+        return 0
     rows = asked(options.rows)
     rounds = [(times(ours, rows), times(bare, rows)) for _ in range(options.rounds)]
     table = []

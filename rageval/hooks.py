@@ -86,6 +86,7 @@ dataset_of = Hook[[str, str], Any]("rageval.datasets.ids:dataset_of")
 papers_of = Hook[[str], tuple[str, ...]]("rageval.datasets.dataset:papers_of")
 
 # Logs, spans, and runs that workers read.
+lines_of_table = Hook[[Any], Any]("rageval.files.line_tables:lines_of_table")
 tool_of_log = Hook[[Any], str | None]("rageval.logs.readers:tool_of")
 read_log = Hook[..., Any]("rageval.logs.readers:read")
 project_spans = Hook[..., Any]("rageval.spans.projection:project")

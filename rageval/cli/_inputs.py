@@ -23,7 +23,6 @@ from rageval.files.kinds import (
     unlike,
     wrong_kind,
 )
-from rageval.files.line_tables import lines_of_table
 from rageval.files.opening import (
     STDIN,
     File,
@@ -100,7 +99,7 @@ def sort_words(words: tuple[str, ...], reading: Reading, tables: bool = False) -
             continue
         kind = kind_of(source, reading) if is_columnar(source) else None
         if kind is not None and kind.name in LINE_TABLES:
-            source = lines_of_table(source)
+            source = hooks.lines_of_table(source)
         roles = _roles_of(source, reading)
         if len(roles) > 1:
             unknown.append(source)

@@ -16,7 +16,7 @@ import json
 import logging
 import os
 import pickle
-import queue
+import sys
 import threading
 import time
 from collections import deque
@@ -53,6 +53,8 @@ _BATCHES = 1_000, 10_000  # that the first pipeline may take, and each that is s
 _FRUITLESS = 3  # looks in a row that bring nothing, after which there is none
 _IDLE = 20.0  # seconds that a worker waits for a batch before its task ends
 _GLANCE = 0.5  # seconds after which a waiting driver shows how far it is
+_LONGEST_CALL = 5.0  # seconds that the driver's question for replies stays open
+_CLOSING = 20.0  # seconds that a pool has to end
 _Missing = Iterator[tuple[str, Request]]
 
 
@@ -159,6 +161,12 @@ class EngineChoice:
         is_served = "@http" in self.spec or not self.spec.strip().lower().startswith("vllm:")
         return EndpointEngine if is_served else VLLMEngine
 
+    @property
+    def needs(self) -> tuple[float, float]:
+        """CPUs and GPUs that a worker needs."""
+        factory = self.factory
+        return float(getattr(factory, "num_cpus", 1.0)), float(getattr(factory, "num_gpus", 0.0))
+
     def start(self) -> Any:
         """Return the engine, on a worker."""
         factory = self.factory
@@ -169,6 +177,8 @@ class EngineChoice:
 
 def _class_named(name: str) -> Any:
     module, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # as `python -m` finds it; Ray tells its workers
     expected = "expected module:Class, a class with the method generate(batch) that Python can import"
     try:
         factory = getattr(import_module(module), attribute)
@@ -229,8 +239,10 @@ class _Worker:
                 for (key, _), body in zip(requests, bodies, strict=True)
             ]
         except Exception as error:  # an engine may fail in any way
-            if len(requests) == 1:
-                return [Reply(ERROR, detail=visible(f"{type(error).__name__}: {error}"[:300]))]
+            # A server that cannot be asked says nothing of single requests.
+            if len(requests) == 1 or isinstance(error, JudgeFailed):
+                detail = visible(f"{type(error).__name__}: {error}"[:300])
+                return [Reply(ERROR, detail=detail)] * len(requests)
         # Halves of it, as one request that an engine cannot take must not cost the others their replies.
         half = len(requests) // 2
         return [*self._replies(requests[:half]), *self._replies(requests[half:])]
@@ -247,15 +259,27 @@ def _reply_of_body(partner: ExchangeModel, key: str, completion: Any) -> Reply:
 # --- The driver.
 
 
-class _Batches:
-    """An actor that keeps batches until their replies are stored, and hands each to one task."""
+class _Pool:
+    """An actor that runs Ray Data, and keeps batches until their replies are stored.
 
-    def __init__(self) -> None:
+    It is on the cluster, because Ray Data does not run in a client of one; the driver only calls it.
+    """
+
+    def __init__(self, choice: EngineChoice, workers: int, tasks: int) -> None:
+        self._choice, self._workers, self._tasks = choice, workers, tasks
         self._batches: dict[int, bytes] = {}
         self._new: deque[int] = deque()
         self._given: dict[int, int] = {}  # task -> batch
-        self._arrived = asyncio.Event()
+        self._arrived, self._answered = asyncio.Event(), asyncio.Event()
+        self._rows: list[dict[str, list[Any]]] = []
         self._is_ended = False
+        self._failure: str | None = None  # once nothing will come any more; empty if all tasks were used up
+
+    async def start(self, own: Any) -> None:
+        """Begin to compute; `own` is the handle of this actor, for the workers."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, args=(own,), daemon=True)
+        self._thread.start()
 
     async def give(self, number: int, payload: bytes) -> None:
         self._batches[number] = payload
@@ -278,12 +302,59 @@ class _Batches:
         number = self._given.get(task, -1)
         return number, self._batches.get(number, b"")
 
-    async def drop(self, number: int) -> None:
-        self._batches.pop(number, None)
+    async def results(self, dropped: Sequence[int]) -> tuple[list[dict[str, list[Any]]], str | None]:
+        """Return what has come since the last call, and why nothing will follow, if that is so.
+
+        Waits a little if nothing has come. Of batches that are stored nothing is kept.
+        """
+        for number in dropped:
+            self._batches.pop(number, None)
+        if not self._rows and self._failure is None:
+            self._answered.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LONGEST_CALL):
+                    await self._answered.wait()
+        rows, self._rows = self._rows, []
+        return rows, self._failure
 
     async def finish(self) -> None:
+        """Let no worker wait any longer, and end."""
         self._is_ended = True
         self._arrived.set()
+        while self._thread.is_alive():
+            await asyncio.sleep(0.05)
+
+    def _run(self, own: Any) -> None:
+        failure = ""
+        try:
+            import ray.data
+
+            ray.data.DataContext.get_current().enable_progress_bars = False
+            logging.getLogger("ray.data").setLevel(logging.ERROR)
+            cpus, gpus = self._choice.needs
+            items = [{"task": number} for number in range(self._tasks)]
+            replies = ray.data.from_items(items, override_num_blocks=self._tasks).map_batches(
+                _Worker,
+                fn_constructor_args=(self._choice, own),
+                batch_size=None,
+                num_cpus=cpus,
+                num_gpus=gpus or None,
+                compute=ray.data.ActorPoolStrategy(min_size=1, max_size=self._workers),
+            )
+            batches = replies.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+            for batch in batches:
+                if self._is_ended:
+                    break
+                self._loop.call_soon_threadsafe(self._keep, batch.to_pydict(), None)
+        except BaseException as error:
+            failure = _last_line(error)
+        self._loop.call_soon_threadsafe(self._keep, None, failure)
+
+    def _keep(self, rows: dict[str, list[Any]] | None, failure: str | None) -> None:
+        if rows is not None:
+            self._rows.append(rows)
+        self._failure = failure
+        self._answered.set()
 
 
 class RayJob:
@@ -438,35 +509,19 @@ class RayJob:
 
 
 class _Pipeline:
-    """One run of Ray Data, whose results come from a thread."""
+    """A pool on the cluster, as the driver sees it."""
 
     def __init__(self, address: str, choice: EngineChoice, most: int) -> None:
         import ray
-        import ray.data
 
         connect_to_ray(address)
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
-        factory = choice.factory
-        cpus, gpus = float(getattr(factory, "num_cpus", 1.0)), float(getattr(factory, "num_gpus", 0.0))
-        self.workers = _most_workers(ray.cluster_resources(), cpus, gpus)
-        self._given, self._most = 0, most
+        self.workers = _most_workers(ray.cluster_resources(), *choice.needs)
         self.has_ended = False
-        self._error: BaseException | None = None
-        self._results: queue.Queue[dict[str, list[Any]] | None] = queue.Queue()
-        self._source = ray.remote(_Batches).options(num_cpus=0).remote()
-        numbers = ray.data.from_items([{"task": n} for n in range(most)], override_num_blocks=most)
-        self._replies = numbers.map_batches(
-            _Worker,
-            fn_constructor_args=(choice, self._source),
-            batch_size=None,
-            num_cpus=cpus,
-            num_gpus=gpus or None,
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=self.workers),
-        )
-        self._is_closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="rageval-ray", daemon=True)
-        self._thread.start()
+        self._given, self._most = 0, most
+        self._stored: list[int] = []
+        self._pending: Any = None
+        self._pool = ray.remote(_Pool).options(num_cpus=0).remote(choice, self.workers, most)
+        self._pool.start.remote(self._pool)
 
     @property
     def is_full(self) -> bool:
@@ -476,45 +531,44 @@ class _Pipeline:
     def give(self, requests: Sequence[tuple[str, Request]]) -> int:
         """Hand a batch to whichever worker is free."""
         number = self._given
-        self._source.give.remote(number, pickle.dumps(list(requests)))
+        self._pool.give.remote(number, pickle.dumps(list(requests)))
         self._given += 1
         return number
 
     def drop(self, number: int) -> None:
         """Forget a batch whose replies are stored."""
-        self._source.drop.remote(number)
+        self._stored.append(number)
 
     def results(self, seconds: float) -> dict[str, list[Any]]:
         """Return replies that come within so many seconds; `JudgeFailed` if the workers cannot go on."""
+        import ray
+
+        if self._pending is None:
+            self._pending, self._stored = self._pool.results.remote(self._stored), []
         try:
-            rows = self._results.get(timeout=seconds) if seconds else self._results.get_nowait()
-        except queue.Empty:
-            return {}
-        if rows is None and self._error is not None:
-            reason = visible(_last_line(self._error))
-            raise JudgeFailed(f"Ray: {reason} (stored replies are kept; run the same command to continue)")
+            if not ray.wait([self._pending], timeout=seconds)[0]:
+                return {}
+            batches, failure = ray.get(self._pending)
+        except ray.exceptions.RayError as error:
+            batches, failure = [], _last_line(error)
+        self._pending = None
+        if failure:
+            raise JudgeFailed(
+                f"Ray: {visible(failure)} (stored replies are kept; run the same command to continue)"
+            )
         # Its tasks are used up, some of them by workers that waited for nothing.
-        self.has_ended = rows is None
-        return rows or {}
+        self.has_ended = failure is not None
+        return (
+            {name: [cell for rows in batches for cell in rows[name]] for name in _COLUMNS} if batches else {}
+        )
 
     def close(self) -> None:
         """Let no worker wait any longer."""
-        self._is_closed.set()
-        with suppress(Exception):  # a cluster that is gone has nothing to end
-            self._source.finish.remote()
-        self._thread.join(timeout=30)
+        import ray
 
-    def _run(self) -> None:
-        arrived = self._replies.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
-        try:
-            for batch in arrived:
-                if self._is_closed.is_set():
-                    break
-                self._results.put(batch.to_pydict())
-        except BaseException as error:
-            self._error = error
-        finally:
-            self._results.put(None)
+        with suppress(Exception):  # a cluster that is gone has nothing to end
+            ray.get(self._pool.finish.remote(), timeout=_CLOSING)
+            ray.kill(self._pool)
 
 
 def connect_to_ray(address: str) -> None:
@@ -534,7 +588,7 @@ def connect_to_ray(address: str) -> None:
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours reports to nobody
         ray.init(include_dashboard=False, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (ConnectionError, ImportError, RuntimeError, ValueError) as error:
         raise JudgeFailed(f"no Ray cluster at {visible(address)}: {visible(_last_line(error))}") from error
 
 

@@ -12,6 +12,7 @@ read), or a table (Parquet). Replies are the result lines of such batches, or ro
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from rageval.judges.budget import Budget
 from rageval.judges.store import STORABLE, Store, Unstorable
 from rageval.text import visible
 
+_KEY = re.compile(r"[0-9a-f]{64}")
 _AT_ONCE = 500  # replies a transaction
 _EXAMPLES = 3  # of what is left out, by name
 _ROWS = 1_000  # of a table, written at once
@@ -253,6 +255,7 @@ class ReplyFiles:
     def __init__(self, paths: Sequence[str | Path], facts: Mapping[str, Any]) -> None:
         self.taken = Taken()
         self._facts = facts
+        self._strangers = 0  # whose key is none of ours
         self._rows = _temporary(
             "CREATE TABLE replies (key TEXT PRIMARY KEY, record TEXT, is_error INTEGER, used INTEGER)"
         )
@@ -279,9 +282,11 @@ class ReplyFiles:
 
     def count_foreign(self) -> Taken:
         """Return the counts, once every request has been looked up."""
-        (self.taken.foreign,) = self._rows.execute("SELECT count(*) FROM replies WHERE NOT used").fetchone()
+        (unused,) = self._rows.execute("SELECT count(*) FROM replies WHERE NOT used").fetchone()
+        self.taken.foreign = unused + self._strangers
         query = f"SELECT key FROM replies WHERE NOT used ORDER BY key LIMIT {_EXAMPLES}"
-        self.taken.examples["foreign"] = [visible(key)[:80] for (key,) in self._rows.execute(query)]
+        for (key,) in self._rows.execute(query):
+            self.taken.example("foreign", key)
         return self.taken
 
     def close(self) -> None:
@@ -298,21 +303,31 @@ class ReplyFiles:
                 self.taken.broken += 1
                 self.taken.example("broken", f"{place}: {why}")
                 continue
-            self._keep(key, record)
+            if _KEY.fullmatch(key) is None:
+                self._strangers += 1
+                self.taken.example("foreign", visible(key)[:80])
+            elif not self._keep(key, record):
+                self.taken.broken += 1
+                self.taken.example("broken", f"{place}: nested too deeply")
 
-    def _keep(self, key: str, record: Mapping[str, Any]) -> None:
+    def _keep(self, key: str, record: Mapping[str, Any]) -> bool:
+        """Keep a record; False if it cannot be."""
         response = record.get("response")
         status = response.get("status_code", 200) if isinstance(response, Mapping) else None
         is_error = bool(record.get("error")) or (status is not None and status != 200)
-        text = json.dumps(record)
+        try:
+            text = json.dumps(record, default=str)  # a table may have any type of cell
+        except RecursionError:
+            return False
         row = (key, text, is_error)
         if self._rows.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, 0)", row).rowcount:
-            return
+            return True
         self.taken.repeated += 1
         # Of several replies the first that is no error; an engine that failed is asked again elsewhere.
         query = "UPDATE replies SET record = ?, is_error = 0 WHERE key = ? AND is_error"
         if not is_error:
             self._rows.execute(query, (text, key))
+        return True
 
 
 def _line_records(path: str | Path) -> Iterator[tuple[str, dict[str, Any] | str]]:

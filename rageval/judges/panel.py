@@ -62,8 +62,8 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: JudgeClient, 
     if planted is None:
         return {}
     verdicts: dict[tuple[str, str], list[bool]] = {}
-    # Every share sees all of them, and so does every repetition: the replies are in the store.
-    for judgement in judge(rubric, planted, replace(asked, share=None, repetition=0)):
+    # Every share and sample sees all of them, and so does every repetition: the replies are in the store.
+    for judgement in judge(rubric, planted, replace(asked, share=None, sample=1.0, repetition=0)):
         for name in (judgement["run_id"], judgement["item_id"]):
             if name.startswith(_RUN):
                 place = (name.removeprefix(f"{_RUN}-"), judgement["query_id"])
@@ -311,6 +311,8 @@ class Settings:
             raise UsageError(f"--engine {visible(self.ray)!r}: expected ray, or ray://HOST:PORT")
         if self.engine_class is not None and self.ray is None:
             raise UsageError("--engine-class needs --engine ray")
+        if self.engine_class is not None and not all(self.engine_class.partition(":")):
+            raise UsageError(f"--engine-class {visible(self.engine_class)!r}: expected module:Class")
         if self.made_by is not None and not self.replies_in:
             raise UsageError("--made-by describes replies in files; needs --replies-in FILE")
         if self.tiebreak is not None and self.vote not in ("majority", "median"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,25 @@ def test_a_table_with_a_broken_rest_is_refused(tmp_path: Path) -> None:
         )
         with pytest.raises(InputError, match="a JSON object as text"):
             lines_of_table(str(tmp_path / "t"))
+
+
+def test_the_queries_of_the_page_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from snippets import blocks
+
+    monkeypatch.chdir(tmp_path)
+    answers, agents = DATA / "answers", DATA / "agents"
+    words = ("judge", "crag-auto", answers / "crag.answers.jsonl", "--questions", answers / "crag.jsonl")
+    assert command(*map(str, words), "--judge", "contains", "-o", "judged.parquet").code == 0
+    write_line_table(Path("steps.parquet"), STEP_COLUMNS, (agents / "steps.jsonl").read_text().splitlines())
+    words = (agents / "steps.jsonl", agents / "qrels.nugget", "-m", "seen_recall@5", "--values")
+    assert command("score", *map(str, words), "values.parquet").code == 0
+    page = (DATA.parents[1] / "docs/files.md").read_text("utf-8")
+    queries, programs = blocks("sql", page), blocks("py", page)
+    assert (len(queries), len(programs)) == (2, 1)
+    if importlib.util.find_spec("polars"):
+        exec(programs[0], {})
+    duckdb = pytest.importorskip("duckdb")
+    counts, values = (duckdb.sql(query).fetchall() for query in queries)
+    assert sum(count for *_, count in counts) == len(lines_back(Path("judged.parquet")))
+    assert len(values) == len({record["run_id"] for record in lines_back(Path("steps.parquet"))})
+    assert all(cost > 0 for _, _, cost in values)

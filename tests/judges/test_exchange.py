@@ -92,15 +92,16 @@ def test_what_is_no_reply_of_this_job_is_counted_and_named(server: LlmServer) ->
     replies = answered(lines)
     error = {"custom_id": lines[1]["custom_id"], "response": None, "error": {"message": "out of memory"}}
     cut = {**replies[2], "response": {"status_code": 200, "body": openai_reply('{"label', "length")}}
-    write("bad", [replies[0], error, cut, {**replies[3], "custom_id": "f" * 64}, {"who": 1}])
+    strangers = [{**replies[3], "custom_id": name} for name in ("f" * 64, "\ud800")]
+    write("bad", [replies[0], error, cut, *strangers, {"who": 1}])
     with Path("bad").open("a") as file:
         file.write(json.dumps(replies[4])[:50])
     outcome = command(*CRAG, "--judge", "openai:m", "--replies-in", "bad", "-o", "judged")
     assert outcome.code == 3
     for line in (
-        "6 lines of replies: 2 are new in the store",
-        "2 lines hold no reply: bad, line 5: no custom_id or key, bad, line 6: not JSON, or cut off",
-        f"1 answer no request of this job: {'f' * 64}",
+        "7 lines of replies: 2 are new in the store",
+        "2 lines hold no reply: bad, line 6: no custom_id or key, bad, line 7: not JSON, or cut off",
+        f"2 answer no request of this job: \\ud800, {'f' * 64}",
         "1 replies are truncated",
         "1 replies are error",
         "out of memory",
@@ -109,7 +110,7 @@ def test_what_is_no_reply_of_this_job_is_counted_and_named(server: LlmServer) ->
     # Of several engines' replies the first that is one counts; what failed elsewhere goes out again.
     write("more", answered(lines[1:2]))
     outcome = command(*CRAG, "--judge", "openai:m", "--replies-in", "bad", "--replies-in", "more")
-    assert "7 lines of replies: 1 are new in the store" in outcome.err
+    assert "8 lines of replies: 1 are new in the store" in outcome.err
 
 
 def test_second_tries_and_next_steps_go_out_in_the_next_round(server: LlmServer) -> None:
@@ -161,6 +162,11 @@ def test_a_table_of_requests_and_rows_of_replies(server: LlmServer) -> None:
     with Store("store.sqlite", read_only=True) as store:
         assert store.stats()["engines"] == {"sglang 0.6": 5, "vllm 0.11.0 bfloat16 tp2": CALLS - 5}
         assert sorted(row.reply.usage.output for row in store.rows()) == [0] * (CALLS - 5) + [7] * 5
+    # Cells of other types are no replies, and no reason to stop.
+    odd = {"key": [replies[0]["key"]], "text": [b"\xff"], "input_tokens": [float("nan")]}
+    parquet.write_table(pyarrow.table(odd), "odd.parquet")
+    odd_words = ("--replies-in", "odd.parquet", "--store", "odd.sqlite", "-o", "odd")
+    assert command(*CRAG, "--judge", "openai:m", *odd_words).code == 3
     parquet.write_table(pyarrow.table({"text": ["x"]}), "none.parquet")
     assert_refused(command(*CRAG, "--judge", "openai:m", "--replies-in", "none.parquet"))
 

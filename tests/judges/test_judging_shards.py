@@ -85,7 +85,7 @@ def test_a_shard_that_is_lost_is_run_again_and_nothing_is_paid_twice(
 
 def test_the_commands_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four shards that have parted the limits say what one job says, and ask what it asks."""
-    _, _, section = (ROOT / "docs/scale.md").read_text(encoding="utf-8").partition("\n## Judge on several")
+    _, _, section = (ROOT / "docs/scale.md").read_text(encoding="utf-8").partition("\n### Several machines")
     shard, merge = "".join(blocks("sh", section)).splitlines()
     questions = [
         {"query_id": f"q{number}", "question": f"Fact {number}?", "answer": f"fact {number}!"}
