@@ -769,12 +769,17 @@ def _rank_systems(
         (systems.index(one), systems.index(other)): estimate for (one, other), estimate in estimates.items()
     }
     by_people = corrected_strengths(places, len(systems), level)
-    by_judge = {row.system: row for row in strengths(played)}
+    try:
+        by_judge = {row.system: row.strength for row in strengths(played)}
+    except UsageError:  # all pairs in one order: labels show who is better, and the judge alone does not
+        by_judge = {}
+    wins, ties = counts_of(played.among(range(len(systems))))
+    number = (wins + wins.T + ties).sum(axis=1).astype(np.int64).tolist()
     rows = []
-    for system, estimate in zip(systems, by_people, strict=True):
+    for system, estimate, games_of_system in zip(systems, by_people, number, strict=True):
         labels = {query for pair, queries in used.items() if system in pair for query in queries}
-        row = by_judge[system]
+        judged = by_judge.get(system, math.nan)
         ends = estimate.strength, estimate.low, estimate.high
         place = standing(estimate.tier, *ends)
-        rows.append((place, _StrengthByPeople(system, *ends, row.strength, row.games, len(labels))))
+        rows.append((place, _StrengthByPeople(system, *ends, judged, games_of_system, len(labels))))
     return [row for _, row in sorted(rows, key=lambda position: position[0])]

@@ -596,6 +596,19 @@ def test_people_who_say_what_the_judge_says_change_no_strength() -> None:
     assert 2 < alone["top"].low < 5
 
 
+def test_labels_show_who_is_better_where_the_judge_saw_one_order_only() -> None:
+    """The judge's own strength is unknown then, and alone it is refused."""
+    judged = [{**row, "shown": ["a", "b"], "judge": "gpt"} for row in rows(score("a", "b", 30, 5, 10))]
+    people = [{**row, "judge": "person:kim"} for row in rows(score("a", "b", 12, 5, 28))]
+    with pytest.raises(UsageError, match="in one order only"):
+        strengths(games(read_judgements(judged)))
+    gold = Gold(drawn("uniform"), read_judgements(people))
+    (first, second), _ = strengths_by_people(read_judgements(judged), gold)
+    assert (first.system, second.system) == ("b", "a")
+    assert math.isnan(first.judged)
+    assert first.games == 45
+
+
 def test_labels_that_are_hardly_a_uniform_draw_are_remarked_on() -> None:
     """The judge has the first system win every labeled comparison, and lose nearly all others."""
     games_played = rows([("a", "b", "win")] * 19 + [("a", "b", "loss")] * 40 + [("a", "b", "win")])
