@@ -150,7 +150,7 @@ def measured(replays: int, world: World) -> tuple[World, Row, float, float]:
         for part in zip(*(replay(rng, world, number) for number in range(replays)), strict=True)
     )
     shown = (world.ties, world.strengths, str(world.systems), str(world.queries), world.design,
-             f"{100 * world.share:g} %", f"{world.lead:g}")  # fmt: skip
+             f"{100 * world.share:g} %", f"{world.lead:g}", f"{world.luck:g}", f"{world.tied:g}")  # fmt: skip
     mean, least = float(strengths.mean()), float(strengths.min())
     figures = (
         f"{mean:.3f}",
@@ -199,7 +199,7 @@ def main() -> int:
             rows.append(row)
             if mean < LEAST - noise or least < LEAST_OF_ONE - noise:
                 failed.append(world)
-    header = ("ties", "strengths", "systems", "queries", "design", "pairs", "lead",
+    header = ("ties", "strengths", "systems", "queries", "design", "pairs", "lead", "luck", "tied",
               "strength", "least", "rank", "least", "bounds")  # fmt: skip
     print(markdown(header, rows))
     for world in failed:

@@ -41,6 +41,7 @@ from rageval.views.bases import describe_basis, uncorrected_notes
 
 if TYPE_CHECKING:
     from rageval.comparison.arena import Positions
+    from rageval.comparison.results import Clusters
     from rageval.files.judgements import JudgementTable
     from rageval.scoring.scores import Score
 
@@ -249,7 +250,10 @@ def _corrected_strengths(
         )
     files = list(options.gold)
     gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
-    ratings, remarks = strengths_by_people(grades, gold, options.population, units)
+    clusters: Clusters | None = "none" if options.cluster == "none" else units
+    ratings, remarks = strengths_by_people(grades, gold, options.population, clusters)
+    if gold.draw.plan is not None and gold.draw.clusters and units is None:
+        signature = {**signature, "units": gold.draw.plan.clustered_by}
     say(*label_remarks(gold), *remarks, *strength_remarks(ratings))
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in ratings]
     drawn_how = gold.draw.kind(sum(s.games - s.labels for s in ratings))

@@ -14,6 +14,7 @@ from rageval.cli._options import YES_OR_NO, Command, FileOrId, takes_options
 from rageval.cli._output import TableFormat, deliver, end_if_biased, say
 from rageval.comparison import passport as passports
 from rageval.comparison.arena import why_biased
+from rageval.comparison.clusters import clusters_with_labels
 from rageval.comparison.intervals import cluster_remarks
 from rageval.comparison.leaderboards import CUTOFFS, JudgesComparison, compare_judges, compare_leaderboards
 from rageval.comparison.passport import agreement_of_several, between, passport, read, read_people, together
@@ -149,7 +150,9 @@ def label_agree(
     gold_labels = together(people)
     queries = sorted({key[0] for own in (judgements, *people.values()) for key in own})
     units, by = clusters_of(cluster, queries, None, labels)
-    clusters = None if units == "none" else units
+    chosen = clusters_with_labels(units, [draw], queries)
+    clusters = None if chosen == "none" else chosen
+    by = by if draw.plan is None or not draw.clusters or cluster is not None else draw.plan.clustered_by
     say(*cluster_remarks(clusters, by, queries))
     pairs = between(people, near_misses, draw, clusters)
     several = agreement_of_several(people, near_misses, draw, clusters)

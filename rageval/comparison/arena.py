@@ -9,7 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from rageval.comparison.clusters import clusters_with_labels
 from rageval.comparison.intervals import selection
+from rageval.comparison.results import Clusters
 from rageval.core.remark import Remark, Scope, joined_text
 from rageval.core.signature import digest, join_signature
 from rageval.errors import InputError, Place, TooFewLabels, UsageError
@@ -333,7 +335,7 @@ def strength_remarks(ratings: Sequence[_Strength] | Sequence[_StrengthByPeople])
 def signature_of(played: Games, parts: Mapping[str, str], gold: str = "") -> str:
     """Return how strengths of these games were computed, in one line."""
     order = {"order": "corrected" if played.in_order else "unknown"}
-    battles = {"battles": "+".join(sorted(played.drawn))} if played.drawn else {}
+    battles = {"battles": ",".join(sorted(played.drawn))} if played.drawn else {}
     signed = join_signature(
         "strength", {**parts, **order, "interval": "jackknife", "level": f"{LEVEL:g}", **battles}
     )
@@ -647,7 +649,7 @@ def strengths_by_people(
     judged: JudgementTable,
     gold: Gold,
     population: Literal["kind", "set"] = "kind",
-    clusters: Mapping[str, str] | None = None,
+    clusters: Clusters | None = None,
 ) -> tuple[list[_StrengthByPeople], list[Remark]]:
     """Return every system's strength, strongest first, and which pairs have too few human labels.
 
@@ -657,6 +659,8 @@ def strengths_by_people(
     """
     people = gold.answers
     refuse_the_judge(judged, people)
+    by_plan = clusters_with_labels(clusters, [gold.draw], map(str, judged.queries.words))
+    clusters = None if by_plan == "none" else by_plan
     played = games(judged)
     ours, theirs = _outcomes_by_pair(played, judged), _outcomes_by_pair(games(people), people)
     if not any(labels.keys() & ours.get(pair, {}).keys() for pair, labels in theirs.items()):
@@ -691,7 +695,7 @@ def strengths_by_people(
                 draw=gold.draw,
                 population=population,
                 tests=len(ours),
-                of_query=clusters or gold.draw.clusters or None,
+                of_query=clusters,
             )
             if doubt is not None:
                 remarks.append(replace(doubt, about=about))
@@ -750,7 +754,7 @@ def _correct_outcomes(
         look=draw.look_level(LEVEL),
         population=population,
         chosen=chances_of(draw, queries, [queries[index] for index in labeled]),
-        clusters=queries if of_query is None else [of_query.get(query, query) for query in queries],
+        clusters=queries if of_query is None else [of_query[query] for query in queries],
         same=[index for index, query in enumerate(queries) if draw.compares and query in draw.same],
         within=(-0.5, 0.5),
     )
@@ -765,12 +769,17 @@ def _rank_systems(
         (systems.index(one), systems.index(other)): estimate for (one, other), estimate in estimates.items()
     }
     by_people = corrected_strengths(places, len(systems), level)
-    by_judge = {row.system: row for row in strengths(played)}
+    try:
+        by_judge = {row.system: row.strength for row in strengths(played)}
+    except UsageError:  # all pairs in one order: labels show who is better, and the judge alone does not
+        by_judge = {}
+    wins, ties = counts_of(played.among(range(len(systems))))
+    number = (wins + wins.T + ties).sum(axis=1).astype(np.int64).tolist()
     rows = []
-    for system, estimate in zip(systems, by_people, strict=True):
+    for system, estimate, games_of_system in zip(systems, by_people, number, strict=True):
         labels = {query for pair, queries in used.items() if system in pair for query in queries}
-        row = by_judge[system]
+        judged = by_judge.get(system, math.nan)
         ends = estimate.strength, estimate.low, estimate.high
         place = standing(estimate.tier, *ends)
-        rows.append((place, _StrengthByPeople(system, *ends, row.strength, row.games, len(labels))))
+        rows.append((place, _StrengthByPeople(system, *ends, judged, games_of_system, len(labels))))
     return [row for _, row in sorted(rows, key=lambda position: position[0])]

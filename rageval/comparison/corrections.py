@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rageval.comparison.clusters import clusters_among
+from rageval.comparison.clusters import clusters_among, clusters_with_labels
 from rageval.comparison.intervals import scale_of, selection
 from rageval.comparison.results import Settings
 from rageval.core.basis import UNSTATED, Basis
@@ -106,7 +106,8 @@ def correct(
     # What people did not judge, or could not, says nothing: it is no worst and no best.
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
     corrections = []
-    settings = Settings(clusters=clusters)
+    queries = map(str, (*judged.queries.words, *gold.queries.words))
+    settings = Settings(clusters=clusters_with_labels(clusters, [draw or Draw()], queries))
     shared = _Shared(judged, gold, rules, settings)
     results = [scores for scores in evaluate_all(measures, judged, rules) if scores.run in people]
     for score in results[0].scores if results else ():

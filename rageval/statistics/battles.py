@@ -97,7 +97,7 @@ class _Drawing:
     rng: random.Random
     open_pairs: dict[str, set[Pairing]]
     group: dict[str, str]  # of systems that battles join
-    games: Counter[str] = field(default_factory=Counter)
+    played: Counter[str] = field(default_factory=Counter)
     battles_of_pair: Counter[Pairing] = field(default_factory=Counter)
     ahead: Counter[str] = field(default_factory=Counter)  # more often first than second
     shown: Counter[tuple[str, str]] = field(default_factory=Counter)  # pairs in this order
@@ -113,12 +113,12 @@ class _Drawing:
 
     def draw_one(self, query: str, pairs: Iterable[Pairing]) -> Battle:
         """Draw one of these pairs of a query."""
-        games, battles_of_pair = self.games, self.battles_of_pair
+        played, battles_of_pair = self.played, self.battles_of_pair
         drawn = min(
             sorted(pairs),
             key=lambda pair: (
                 not self.joins(pair),
-                games[pair[0]] + games[pair[1]],
+                played[pair[0]] + played[pair[1]],
                 battles_of_pair[pair],
                 self.rng.random(),
             ),
@@ -134,7 +134,7 @@ class _Drawing:
                 self.rng.random(),
             ),
         )
-        games.update(drawn)
+        played.update(drawn)
         battles_of_pair[drawn] += 1
         self.show(first, second)
         return Battle(query, first, second)

@@ -880,9 +880,7 @@ WORDS: dict[str, Words] = {
     "no_order_recorded": "the order in which answers were shown is not recorded",
     "position_moves_answers": "position moves an answer by {places:.2f} places",
     # strengths
-    "pair_met_in_part": (
-        "{systems:and} met in {number:,} of {total:,} queries; the others are left out of this pair"
-    ),
+    "pair_met_in_part": ("{systems:and} met in {number:,} of {total:,} queries; the others are left out"),
     "pairs_met_in_part": "{number:,} pairs of systems met in {least:,} to {most:,} of {total:,} queries",
     "never_lost": "{systems} never lost: no strength, only the lower end of its interval",
     "never_won": "{systems} never won: no strength, only the upper end of its interval",

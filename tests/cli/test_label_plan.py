@@ -518,6 +518,13 @@ class TestClusters:
         words = ("compare", str(judged), "-m", "crag_score", "--gold", str(people), "--gold-chosen")
         result = CliRunner().invoke(main, [*words, str(tmp_path / "ask.jsonl"), "--format", "json"])
         assert "|units:page|" in json.loads(result.stdout)["signature"]
+        labels = ("--gold-chosen", str(tmp_path / "ask.jsonl"), "--format", "json")
+        words_of = ("label", "correct", str(judged), "-m", "crag_score", "--gold", str(people))
+        rows = json.loads(CliRunner().invoke(main, [*words_of, *labels]).stdout)["results"]
+        (corrected,) = (row for row in rows if row["run"] == "ours")
+        assert (corrected["low"], corrected["high"]) == pytest.approx((by_plan.low, by_plan.high))
+        agreement = CliRunner().invoke(main, ["label", "agree", str(judged), str(people), *labels])
+        assert "12 clusters (page)" in agreement.stderr
         refused = CliRunner().invoke(main, [*words, str(tmp_path / "ask.jsonl"), "--cluster", "none"])
         assert refused.exit_code == 2
         assert "a plan that drew whole clusters" in refused.stderr

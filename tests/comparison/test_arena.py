@@ -489,6 +489,29 @@ class TestCommand:
             assert len({len(line) for line in table}) == 1
             assert not [cell for line in table for cell in line if cell.startswith(("=", "+", "@"))]
 
+    def test_ties_by_davidson_are_another_strength(self) -> None:
+        half, davidson = (
+            json.loads(command("arena", "judged", "--ties", ties, "--format", "json").out) for ties in MODELS
+        )
+        assert half[0]["strength"] != davidson[0]["strength"]
+        for rows_of_model, ties in ((half, "half"), (davidson, "davidson")):
+            assert rows_of_model[0]["signature"].startswith(f"strength|ties:{ties}|order:unknown|interval:")
+        write([{**row, "judge": "person:kim"} for row in MIXED], "people")
+        outcome = command("arena", "judged", "--gold", "people", "--ties", "davidson")
+        assert_refused(outcome, "a tie is half a win; leave out --ties davidson")
+
+    def test_clusters_decide_the_interval_and_stand_in_the_signature(self) -> None:
+        write([{**row, "conversation_id": f"c{int(row['query_id'][1:]) // 10}"} for row in MIXED])
+        outputs = [
+            json.loads(command("arena", "judged", "--format", "json", *more).out)
+            for more in ((), ("--cluster", "none"))
+        ]
+        together, alone = ({row["system"]: row for row in rows_of_output} for rows_of_output in outputs)
+        assert "|units:conversation_id|" in together["a"]["signature"]
+        assert "units" not in alone["a"]["signature"]
+        assert together["a"]["strength"] == alone["a"]["strength"]
+        assert together["a"]["high"] > alone["a"]["high"]  # five clusters, and Student's t of four
+
     def test_islands_and_contradictions(self) -> None:
         write(rows([*score("a", "b\x1b", 1, 0, 0), *score("c", "d", 1, 0, 0)]))
         outcome = command("arena", "judged")
@@ -571,6 +594,19 @@ def test_people_who_say_what_the_judge_says_change_no_strength() -> None:
     assert math.isnan(top.judged)
     assert 2 < top.low < 5
     assert 2 < alone["top"].low < 5
+
+
+def test_labels_show_who_is_better_where_the_judge_saw_one_order_only() -> None:
+    """The judge's own strength is unknown then, and alone it is refused."""
+    judged = [{**row, "shown": ["a", "b"], "judge": "gpt"} for row in rows(score("a", "b", 30, 5, 10))]
+    people = [{**row, "judge": "person:kim"} for row in rows(score("a", "b", 12, 5, 28))]
+    with pytest.raises(UsageError, match="in one order only"):
+        strengths(games(read_judgements(judged)))
+    gold = Gold(drawn("uniform"), read_judgements(people))
+    (first, second), _ = strengths_by_people(read_judgements(judged), gold)
+    assert (first.system, second.system) == ("b", "a")
+    assert math.isnan(first.judged)
+    assert first.games == 45
 
 
 def test_labels_that_are_hardly_a_uniform_draw_are_remarked_on() -> None:
