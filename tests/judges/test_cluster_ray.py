@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,9 +18,16 @@ from rageval.judges.store import Store
 from stub_engine import DIES, LOG, SECONDS, FairEngine
 from test_judge_command import labels
 
-pytestmark = [pytest.mark.nightly, pytest.mark.skipif(sys.platform == "win32", reason="no Ray cluster there")]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(sys.platform == "win32", reason="no Ray cluster there"),
+    pytest.mark.filterwarnings(
+        "ignore::pytest.PytestUnraisableExceptionWarning"
+    ),  # files that Ray leaves open
+]
 COUNT = 400
 HERE = Path(__file__).parent
+CLIENT = "STUB_CLIENT"  # where clients of the cluster connect
 BATCHES_UNDER_WAY = 8  # four for each of two workers
 
 
@@ -33,6 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     environment = {
         "PYTHONPATH": os.pathsep.join(map(str, (HERE, HERE.parent))),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_AUTH_MODE": "disabled",  # a client has no token
         "OPENAI_API_KEY": "none",
         DIES: str(folder / "dies"),
         LOG: str(folder / "log"),
@@ -40,11 +49,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     }
     before = dict(os.environ)
     os.environ.update(environment)
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 10**8})
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+    head = {"num_cpus": 0, "object_store_memory": 10**8, "ray_client_server_port": port}
+    nodes = Cluster(initialize_head=True, head_node_args=head)
     for _ in range(2):
         nodes.add_node(num_cpus=1, object_store_memory=10**8)
     try:
-        yield {**os.environ, "RAY_ADDRESS": nodes.address}
+        host = nodes.address.partition(":")[0]
+        yield {**os.environ, "RAY_ADDRESS": nodes.address, CLIENT: f"ray://{host}:{port}"}
     finally:
         nodes.shutdown()
         os.environ.clear()
@@ -69,8 +83,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: dict[str, s
     Path(cluster[LOG]).write_text("")
 
 
-def driver(environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    engine = ("--engine", "ray", "--engine-class", "stub_engine:FairEngine")
+def driver(environment: dict[str, str], address: str = "ray") -> subprocess.Popen[bytes]:
+    engine = ("--engine", address, "--engine-class", "stub_engine:FairEngine")
     words = ("judge", "crag", "many", "--judge", "vllm:m", *engine, "--store", "store.sqlite", "-o", "judged")
     return subprocess.Popen([sys.executable, "-m", "rageval", *words], env=environment)
 
@@ -94,6 +108,13 @@ def test_a_worker_that_dies_loses_no_reply(cluster: dict[str, str]) -> None:
     assert stored() == COUNT + 6
     # The batch that it had computed and not handed over was computed once more, and no other one.
     assert COUNT + 6 < computed(cluster) <= COUNT + 6 + FairEngine.batch_size
+
+
+def test_a_client_of_the_cluster_drives_it(cluster: dict[str, str]) -> None:
+    process = driver({**cluster, "RAY_ADDRESS": ""}, cluster[CLIENT])
+    assert process.wait(300) == 0
+    assert len(labels()) == COUNT
+    assert computed(cluster) == stored() == COUNT + 6
 
 
 def test_a_driver_that_dies_loses_what_is_under_way(cluster: dict[str, str]) -> None:

@@ -171,6 +171,7 @@ def test_a_table_of_requests_and_rows_of_replies(server: LlmServer) -> None:
     assert_refused(command(*CRAG, "--judge", "openai:m", "--replies-in", "none.parquet"))
 
 
+@pytest.mark.slow
 def test_a_sample_is_judged_twice(server: LlmServer) -> None:
     count = 400
     write_lines(
