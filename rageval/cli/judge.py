@@ -272,7 +272,7 @@ class Options(Asking):
 
 @click.command(
     cls=Command,
-    first="judges questions output measures nuggets passages then ask batch price max_cost dry_run",
+    first="judges questions output measures nuggets ask batch price max_cost dry_run",
 )
 @click.argument(
     "words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl|ID...]", shell_complete=completing("rubrics")

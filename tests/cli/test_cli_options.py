@@ -23,6 +23,8 @@ DIFFERENT = {
     "--against",  # what a pool or a collection is held against, and the rubric that one is
     "--label",  # of a table in a paper, and for how many topics of a track people shall label
     "--by",  # a field of the questions, and what labels are drawn by
+    "--ties",  # of documents in a ranking, and of systems in a battle
+    "--again",  # fetch a dataset, and the share of judgements that are asked twice
     "--compat",  # tools that we know, and whatever source a rubric file of one's own names
 }
 CHOICES = {"--format", "--compat", "--as", "--track"}  # what may be chosen depends on the command

@@ -29,7 +29,8 @@ CONTENTS: dict[str, list[Any]] = {
     "qrels": [Qrel("q1", "d1", 1, "n1"), Qrel("q2", "d2", 1, "n1")],
     "nuggets": [Nugget("q1", "n1", "He.", "vital"), Nugget("q2", "n1", "So.", "okay")],
 }
-OUTPUTS = {"output", "values", "plot", "out", "disagreements", "save_baseline", "md", "junit", "json"}
+OUTPUTS = {"output", "values", "plot", "out", "disagreements", "requests_out"}
+OUTPUTS |= {"save_baseline", "md", "junit", "json"}
 # Options that take a file and no id: what is of a user's own machine, or made by rageval.
 NO_IDS = {
     "judgements": "what people, or another judge, said of these very runs",
@@ -38,6 +39,7 @@ NO_IDS = {
     "policy": "rules of a project, which a person names",
     **dict.fromkeys(("anchor", "baseline"), "what rageval gate --save-baseline wrote"),
     "pilot": "what a judge said of some systems before",
+    "replies_in": "what an engine replied to requests of rageval",
     "weights": "shares of traffic, which no data set has",
     "names": "files of runs, which bear the names",
     "claims": "what a judge took answers apart into",
