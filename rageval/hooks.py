@@ -102,6 +102,9 @@ table_columns = Hook[..., Any]("rageval.files.jsonl:table_columns")
 record_line = Hook[..., str]("rageval.files.jsonl:as_line")
 records_in_memory = Hook[..., Any]("rageval.files.jsonl:in_memory")
 is_judged_table = Hook[[bytes], bool]("rageval.files.foreign_judgements:is_judged_table")
+read_judged = Hook[[Any, bytes], Iterable[tuple[Sequence[int], Any]]](
+    "rageval.files.foreign_judgements:read_judged"
+)
 misplaced_argument = Hook[[Any], str]("rageval.scoring._roles:misplaced")
 misplaced_file = Hook[..., Any]("rageval.files.places:misplaced_file")
 write_answers = Hook[[Any, str], Iterable[str]]("rageval.files.answers:write_answers")

@@ -16,21 +16,24 @@ from copy import copy
 from functools import lru_cache, wraps
 from itertools import accumulate, chain, compress, count, islice, repeat
 from operator import attrgetter, gt, itemgetter, ne, sub
-from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
+from rageval import hooks
 from rageval.core.answer import AnswerFacts
 from rageval.core.remark import Remark, Scope
 from rageval.core.turn import ConversationTurn
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import read_answers
-from rageval.files.foreign_judgements import Match, read_judged
 from rageval.files.jsonl import as_line, problem_of_record, read_batches, without_nulls
 from rageval.files.kinds import kind_of_start, start_of_file, unlike
 from rageval.files.opening import DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
 from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
 from rageval.text import RULES, problem_of_id, visible
+
+if TYPE_CHECKING:
+    from rageval.files.foreign_judgements import Match
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
 GRADED = ("ok", "repaired")
@@ -727,7 +730,7 @@ class JudgementTable:
     def _add_judged(self, source: Source, start: bytes) -> None:
         """Read a file of judgements in another tool's form."""
         name, unknown = name_of(source), Counter[str]()
-        for lines, judged in read_judged(source, start):
+        for lines, judged in hooks.read_judged(source, start):
             if judged.rows:
                 self.add(name, lines, [JudgementLine(**row) for row in judged.rows], limits_of(source))
             for (run, query), cited in judged.cited.items():

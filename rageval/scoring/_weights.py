@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, Place
-from rageval.files.foreign_judgements import Match
 from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Statement, distinct
 from rageval.files.nuggets import (
     SCORED,
@@ -20,6 +19,9 @@ from rageval.measures.scales import ATTESTED, CITED_RELEVANCE, LEXICAL, SIMILARI
 from rageval.records import Nugget
 from rageval.scoring.assessments import ScaleJudgements
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.files.foreign_judgements import Match
 
 NuggetKey = tuple[int, int]  # query and aspect, by number
 _OF_NUGGETS = (SUPPORT, ATTESTED, LEXICAL, STANCE, SIMILARITY)
