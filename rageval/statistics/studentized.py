@@ -58,7 +58,7 @@ class _Columns:
         self.resamples = resamples
         self._times = _times(columns.units, resamples, seed)
 
-    def parts(self) -> list[Int]:
+    def columns_at_once(self) -> list[Int]:
         """Return the columns that vary, as many at once as memory is for."""
         return np.array_split(self.able, len(self.able) * self.resamples // AT_ONCE + 1)
 
@@ -124,12 +124,12 @@ def studentized(
     p, is_least = drawing.without_error()
     # Which of the ordered resamples are the ends: with p as it is counted, 0 is beyond an end if p is small.
     place = int((resamples + 1) * (1 - level) / 2 * (1 + SLACK))
-    for part in filter(len, drawing.parts()):
+    for part in filter(len, drawing.columns_at_once()):
         drawn, observed = drawing.all_resamples(part), drawing.observed[part, None]
         slack = SLACK * np.abs(observed)
         # Written with ~ so that NaN, which is not below anything, counts as far off.
-        above, below = ~(drawn < observed - slack), ~(drawn > observed + slack)
-        count = np.minimum(above.sum(axis=1), below.sum(axis=1))
+        upper, lower = ~(drawn < observed - slack), ~(drawn > observed + slack)
+        count = np.minimum(upper.sum(axis=1), lower.sum(axis=1))
         p[part], is_least[part] = np.minimum(2 * (count + 1) / (resamples + 1), 1.0), count == 0
         if has_ends and place >= 1:
             drawn.partition((place - 1, resamples - place), axis=1)
@@ -149,7 +149,7 @@ def studentized_max_t(columns: Sample, resamples: int, seed: int) -> tuple[Float
     if not len(able):
         return adjusted, is_least
     ends = np.empty((2, len(adjusted)))
-    for part in drawing.parts():
+    for part in drawing.columns_at_once():
         drawn = np.partition(drawing.all_resamples(part), (place - 1, resamples - place), axis=1)
         ends[:, part] = -drawn[:, place - 1], drawn[:, resamples - place]
     # Not below what a normal mean has: of a side that hardly varies no unit can be made.
