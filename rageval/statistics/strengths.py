@@ -270,7 +270,7 @@ def _of_half(games: GamesPlayed, point: Float) -> _Local:
     signs = np.array([1.0, -1.0, 1.0])[: 3 if games.in_order else 2]
     slopes = np.stack((by_difference, -by_difference, by_lead), axis=1)[:, : len(signs)]
     return _Local(
-        _parameters(games, number if games.in_order else None, None),
+        _parameters_of_games(games, number if games.in_order else None, None),
         (games.outcome - share)[:, None] * signs,
         signs[None, :, None] * slopes[:, None, :],
     )
@@ -296,7 +296,7 @@ def _of_davidson(games: GamesPlayed, point: Float) -> _Local:
     # What the logit of a win of the first, of the second, of a tie has of each parameter.
     design = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.5, 1.0]])
     design = design[:, [True, True, games.in_order, has_ties]]
-    parameter = _parameters(games, lead_at, ties_at)
+    parameter = _parameters_of_games(games, lead_at, ties_at)
     logits = point[parameter] @ design.T
     if not has_ties:
         logits[:, 2] = -np.inf
@@ -307,7 +307,7 @@ def _of_davidson(games: GamesPlayed, point: Float) -> _Local:
     return _Local(parameter, design[row] - mean, square)
 
 
-def _parameters(games: GamesPlayed, lead_at: int | None, ties_at: int | None) -> Int:
+def _parameters_of_games(games: GamesPlayed, lead_at: int | None, ties_at: int | None) -> Int:
     more = [np.full(len(games.first), index) for index in (lead_at, ties_at) if index is not None]
     return np.stack((games.first, games.second, *more), axis=1)
 
