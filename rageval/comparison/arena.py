@@ -320,14 +320,16 @@ def battles_in(judged: JudgementTable, played: Games) -> list[Battle]:
 
 def strength_remarks(ratings: Sequence[_Strength] | Sequence[_StrengthByPeople]) -> Iterator[Remark]:
     """Yield which systems have a bound in place of a strength, or neither, and whether intervals lack."""
-    lacking_strength = [row for row in ratings if math.isnan(row.strength)]
-    for code, bounded in (
-        ("never_lost", [row for row in lacking_strength if not math.isnan(row.low)]),
-        ("never_won", [row for row in lacking_strength if not math.isnan(row.high)]),
-        ("not_comparable", [row for row in lacking_strength if math.isnan(row.low) and math.isnan(row.high)]),
-    ):
-        for row in bounded:
-            yield Remark(code, Scope((row.system,)))
+    for row in ratings:
+        has_ends = not math.isnan(row.low), not math.isnan(row.high)
+        if not math.isnan(row.strength) or all(has_ends):
+            continue
+        if has_ends[0]:
+            yield Remark("never_lost", Scope((row.system,)))
+        elif has_ends[1]:
+            yield Remark("never_won", Scope((row.system,)))
+        else:
+            yield Remark("not_comparable", Scope((row.system,)))
     if all(math.isnan(row.low) and math.isnan(row.high) for row in ratings):
         yield Remark("no_strength_intervals")
 

@@ -98,7 +98,7 @@ def _both(
     """
     is_of_resamples = (p > flipped.p) & ~is_least
     if skewed is not None:
-        is_of_resamples |= skewed
+        is_of_resamples |= skewed & ~(is_least & (p > flipped.p))
     return flipped._replace(
         p=np.where(is_of_resamples, p, flipped.p),
         at_floor=np.where(is_of_resamples, is_least, flipped.at_floor),

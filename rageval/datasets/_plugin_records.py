@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -26,44 +26,49 @@ _IDS = ("query_id", "doc_id", "nugget_id", "run_id")
 
 def checked_records(dataset: str, what: str, produce: Callable[[], Any]) -> Iterator[Any]:
     """Yield what a method of a plug-in's dataset yields, each record checked when it is read."""
-    items = produce()
+    items, name = produce(), f"the plug-in of {visible(dataset)}"
     if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
-        _refuse(dataset, what, None, expected="records, one after the other", found=type(items).__name__)
+        place = Place(name, None, what)
+        raise InputError(at=place, expected="records, one after the other", found=type(items).__name__)
     for number, item in enumerate(items, 1):
-        yield _record_of(dataset, what, number, item)
+        try:
+            record = _record_of(what, item)
+        except InputError as error:
+            raise error.located(Place(name, number, what)) from None
+        yield record
 
 
-def _record_of(dataset: str, what: str, number: int, given: Any) -> Any:
+def _record_of(what: str, given: Any) -> Any:
     kind = KINDS.get(what)
     if kind is None:
         if not isinstance(given, Mapping):
-            _refuse(dataset, what, number, expected="a dict", found=type(given).__name__)
+            raise InputError(expected="a dict", found=type(given).__name__)
         return dict(given)
     fields = dict(given) if isinstance(given, Mapping) else _fields_of(given, kind)
     if fields is None:
         expected_kind = f"a rageval.records.{kind.__name__}" if kind is not Document else "a document"
         required = ", ".join(name for name in kind._fields if name not in kind._field_defaults)
         expected = f"{expected_kind} or a dict with its fields ({required}, …)"
-        _refuse(dataset, what, number, expected=expected, found=f"an object of {type(given).__name__}")
+        raise InputError(expected=expected, found=f"an object of {type(given).__name__}")
     if unknown := [name for name in fields if name not in kind._fields]:
         expected = f"the fields {', '.join(kind._fields)}"
-        _refuse(dataset, what, number, expected=expected, found=f"{visible(str(unknown[0]))[:80]!r}")
+        raise InputError(expected=expected, found=f"{visible(str(unknown[0]))[:80]!r}")
     complete = {**kind._field_defaults, **fields}
     for name in kind._fields:
         if name not in complete:
-            _refuse(dataset, what, number, expected=f"a field {name}", found="none")
+            raise InputError(expected=f"a field {name}", found="none")
     try:
         record = msgspec.convert([complete[name] for name in kind._fields], kind)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$[")
         index, _, below = path.rstrip("`").partition("]")
         field = kind._fields[int(index)] + below if index.isdigit() else ""
-        _refuse(dataset, what, number, expected=f"another value of {field}", cause=visible(text))
+        raise InputError(expected=f"another value of {field}", cause=visible(text)) from None
     for name in _IDS:
         if name in kind._fields and (problem := problem_of_id(getattr(record, name))) is not None:
-            _refuse(dataset, what, number, expected=f"{problem.expected} as {name}", found=problem.found)
+            raise InputError(expected=f"{problem.expected} as {name}", found=problem.found)
     if isinstance(record, Qrel) and not math.isfinite(record.relevance):
-        _refuse(dataset, what, number, expected="a finite number as relevance", found=f"{record.relevance}")
+        raise InputError(expected="a finite number as relevance", found=f"{record.relevance}")
     return record
 
 
@@ -74,7 +79,3 @@ def _fields_of(given: Any, kind: Any) -> dict[str, Any] | None:
     there = {name: getattr(given, name) for name in kind._fields if hasattr(given, name)}
     required = set(kind._fields) - set(kind._field_defaults)
     return there if required <= there.keys() else None
-
-
-def _refuse(dataset: str, what: str, number: int | None, **parts: str) -> NoReturn:
-    raise InputError(at=Place(f"the plug-in of {visible(dataset)}", number, what), **parts)

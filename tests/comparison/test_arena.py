@@ -220,6 +220,7 @@ class TestWhoNeverLost:
         assert top.low > alone["a"].strength + 1 > alone["a"].strength - 1 > last.high
         assert top.win_rate == 1
 
+    @pytest.mark.slow
     def test_the_bound_is_where_so_many_wins_have_a_chance_of_one_in_forty(self) -> None:
         """The opponent has a strength for certain: 20,000 games."""
         games = [*score("a", "b", 10_000, 0, 10_000), *score("top", "a", 20, 0, 0)]

@@ -27,6 +27,8 @@ from test_judge_command import ANSWERS, CRAG, QUESTIONS, labels
 
 pytest.importorskip("openai")  # whose models are asked here
 
+pytestmark = pytest.mark.slow
+
 COUNT = 300
 RAY = ("--judge", "vllm:m", "--engine", "ray", "--engine-class")
 
