@@ -147,6 +147,7 @@ def test_a_system_without_a_cost_has_no_place_but_may_dominate(row: Any, status:
     assert (point.run, point.status) == ("good", status)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_python_says(tmp_path: Path) -> None:
     values = {"good": GOOD, "cheap": CHEAP, "poor": POOR}
     steps = write_jsonl(tmp_path / "steps.jsonl", steps_of(values))

@@ -330,6 +330,7 @@ def test_findings_do_not_change_the_exit_code(plan: TrackPlan) -> None:
     assert command(*words, "--strict").code == 2
 
 
+@pytest.mark.slow
 class TestProcesses:
     """What kills or stops the process that reads it is an entry that is not valid."""
 
