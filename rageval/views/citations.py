@@ -37,7 +37,7 @@ _TESTS = {
     "randomization": "two-sided sign-flip randomization (all patterns of signs, or at least {draws:,} drawn;"
     " mid-$p$ if queries tie)",
     "studentized": "two-sided studentized bootstraps, with which two-sided sign flips have to agree unless"
-    " differences are skewed",
+    " the differences of a single pair are skewed",
     "t": "two-sided paired $t$-tests",
     "bootstrap": "two-sided paired bootstraps of values that all queries have together",
 }
