@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from rageval.comparison.difference_tests import FAMILIES, TESTS, fitting_test, intervals_of_differences
 from rageval.comparison.results import Settings
-from rageval.comparison.tests import FAMILIES, TESTS, fitting_test, intervals_of_differences
 from rageval.statistics.bootstrap import _resampled, intervals, ranges_of
 from rageval.statistics.samples import Sample
 from rageval.statistics.significance import holm, sign_flip

@@ -11,6 +11,7 @@ import numpy as np
 
 from rageval import hooks
 from rageval.comparison.clusters import clusters_among
+from rageval.comparison.difference_tests import RANDOMIZATION, STUDENT, STUDENTIZED
 from rageval.comparison.estimates import estimate_mean, estimate_means
 from rageval.comparison.frontier import frontier_of, require_frontier
 from rageval.comparison.intervals import _sample, with_conversations
@@ -37,7 +38,6 @@ from rageval.comparison.results import (
     Settings,
     claimed,
 )
-from rageval.comparison.tests import RANDOMIZATION, STUDENT, STUDENTIZED
 from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark, Scope, unique
 from rageval.core.ruling import Ruling

@@ -11,6 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.comparison.difference_tests import (
+    BOOTSTRAP,
+    FAMILIES,
+    STUDENT,
+    TESTS,
+    differences,
+    fitting_test,
+    intervals_of_differences,
+)
 from rageval.comparison.estimates import estimate_signature
 from rageval.comparison.intervals import Labeled, _sample, corrected_pair, draw_of_pair, people_of
 from rageval.comparison.resampling import JointSample, ResampledGap, is_joint
@@ -22,15 +31,6 @@ from rageval.comparison.results import (
     Settings,
     better_of,
     claimed,
-)
-from rageval.comparison.tests import (
-    BOOTSTRAP,
-    FAMILIES,
-    STUDENT,
-    TESTS,
-    differences,
-    fitting_test,
-    intervals_of_differences,
 )
 from rageval.core.basis import Basis
 from rageval.core.estimate import Estimate

@@ -19,7 +19,6 @@ from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Mo
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
 from rageval.judges.cascade import PeoplesLabels, hand_on_unsure, labels_of, number_in
-from rageval.judges.cluster import EngineChoice, RayJob, missing_requests
 from rageval.judges.exchange import LOT, Exchange, ask_files, open_exchange
 from rageval.judges.judge import Asked, JudgeClient, Written, decided, judge, nuggetize, split
 from rageval.judges.material import Material, tasks
@@ -32,6 +31,7 @@ from rageval.judges.offline import (
     short_fitted,
     short_remarks,
 )
+from rageval.judges.ray_jobs import EngineChoice, RayJob, missing_requests
 from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
 from rageval.judges.votes import by_place, disagreements, repeated_place, voted

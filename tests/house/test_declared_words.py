@@ -16,7 +16,7 @@ from every_command import leaves
 from rageval import errors, options
 from rageval.checking import tracks
 from rageval.checking.tracks import TRACKS, Track
-from rageval.comparison.tests import STUDENTIZED, TESTS
+from rageval.comparison.difference_tests import STUDENTIZED, TESTS
 from rageval.files._records import RECORDS
 from rageval.files.kinds import LINES
 from rageval.hooks import Hook
@@ -54,7 +54,7 @@ def option_of(option: Any) -> options.Option:
         # `expected` is the mean over all orders, and `error` refuses them.
         (options.Ties, [*TIE_ORDERS, "expected", "error"], "TIE_ORDERS (scoring/runs.py)"),
         # `auto` fits the test to the values: of graded ones it is the studentized.
-        (options.Test, {"auto"} | TESTS.keys() - {STUDENTIZED}, "TESTS (comparison/tests.py)"),
+        (options.Test, {"auto"} | TESTS.keys() - {STUDENTIZED}, "TESTS (comparison/difference_tests.py)"),
     ],
     ids=["ties", "tests"],
 )

@@ -17,6 +17,20 @@ LOG = "STUB_LOG"  # a file with a line for each reply that was computed
 DIES = "STUB_DIES"  # a file: the worker that finds it deletes it, and dies in the middle of a batch
 
 
+def many_answers(number: int) -> list[dict[str, str]]:
+    """Answers of one system, two of three right."""
+    return [
+        {
+            "query_id": f"q{n}",
+            "run_id": "ours",
+            "answer": f"It is n{n}." if n % 3 else "Who knows?",
+            "question": f"What is {n}?",
+            "gold": f"n{n}",
+        }
+        for n in range(number)
+    ]
+
+
 class FairEngine:
     """Judges as `fair` does."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from itertools import combinations
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +19,7 @@ from rageval.statistics.preferences import (
     bias_in_pairs,
     corrected_strengths,
 )
+from simulations import benchmark
 
 ROOT = Path(__file__).parents[2]
 Pairs = dict[tuple[int, int], Corrected]
@@ -105,17 +104,7 @@ def test_intervals_hold_the_strengths_whomever_the_judge_favours() -> None:
 @pytest.fixture(name="worlds", scope="module")
 def simulated_judges() -> ModuleType:
     """The simulation that the benchmark runs at full length."""
-    folder = str(ROOT / "benchmarks")
-    sys.path.insert(0, folder)
-    try:
-        spec = importlib.util.spec_from_file_location("positions_benchmark", f"{folder}/positions.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(folder)
-    return module
+    return benchmark("positions")
 
 
 def latin(number: int) -> np.ndarray:

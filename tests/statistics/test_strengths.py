@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +20,7 @@ from rageval.statistics.strengths import (
     is_confounded,
     strengths_of,
 )
+from simulations import benchmark
 
 ROOT = Path(__file__).parents[2]
 Float = NDArray[np.float64]
@@ -199,17 +198,7 @@ def test_names_of_clusters_and_order_of_games_change_nothing() -> None:
 @pytest.fixture(name="worlds", scope="module")
 def simulated_battles() -> ModuleType:
     """The simulation that the benchmark runs at full length."""
-    folder = str(ROOT / "benchmarks")
-    sys.path.insert(0, folder)
-    try:
-        spec = importlib.util.spec_from_file_location("battles_benchmark", f"{folder}/battles.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(folder)
-    return module
+    return benchmark("battles")
 
 
 @pytest.mark.slow

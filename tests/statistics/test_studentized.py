@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from rageval.comparison.difference_tests import FAMILIES, TESTS, fitting_test, intervals_of_differences
 from rageval.comparison.results import Settings
-from rageval.comparison.tests import FAMILIES, TESTS, fitting_test, intervals_of_differences
 from rageval.statistics.bootstrap import draws
 from rageval.statistics.samples import Float, Sample
 from rageval.statistics.studentized import studentized, studentized_max_t

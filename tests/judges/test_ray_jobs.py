@@ -16,12 +16,13 @@ import rageval
 from fair_judge import write_lines
 from llm_server import LlmServer
 from rageval.errors import JudgeFailed
-from rageval.judges import cluster
+from rageval.judges import ray_jobs
 from rageval.judges.asking import JobProgress
 from rageval.judges.base import Request
 from rageval.judges.budget import Budget
-from rageval.judges.cluster import EndpointEngine, EngineChoice, RayJob, VLLMEngine, _Worker
+from rageval.judges.ray_jobs import EndpointEngine, EngineChoice, RayJob, VLLMEngine, _Worker
 from rageval.judges.store import Store
+from stub_engine import many_answers
 from test_bad_input import assert_refused, command
 from test_judge_command import ANSWERS, CRAG, QUESTIONS, labels
 
@@ -36,19 +37,8 @@ RAY = ("--judge", "vllm:m", "--engine", "ray", "--engine-class")
 @pytest.fixture(autouse=True)
 def _files(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_lines(questions=QUESTIONS, answers=ANSWERS)
-    write_lines(
-        many=[
-            {
-                "query_id": f"q{n}",
-                "run_id": "ours",
-                "answer": f"It is n{n}." if n % 3 else "Who knows?",
-                "question": f"What is {n}?",
-                "gold": f"n{n}",
-            }
-            for n in range(COUNT)
-        ]
-    )
-    monkeypatch.setattr(cluster, "find_spec", lambda name: True)
+    write_lines(many=many_answers(COUNT))
+    monkeypatch.setattr(ray_jobs, "find_spec", lambda name: True)
 
 
 class Pool:
@@ -93,8 +83,8 @@ class Pool:
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> type[Pool]:
-    monkeypatch.setattr(cluster, "_Pipeline", Pool)
-    monkeypatch.setattr(cluster, "_BATCHES", (3, 7))
+    monkeypatch.setattr(ray_jobs, "_Pipeline", Pool)
+    monkeypatch.setattr(ray_jobs, "_BATCHES", (3, 7))
     monkeypatch.setattr(Pool, "batches", Counter())
     monkeypatch.setattr(Pool, "started", 0)
     return Pool
@@ -185,7 +175,7 @@ def test_what_cannot_be_is_refused(pool: type[Pool], monkeypatch: pytest.MonkeyP
     ):
         judge = () if "--judge" in words else ("--judge", "vllm:m")
         assert_refused(command(*CRAG, *judge, *words))
-    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    monkeypatch.setattr(ray_jobs, "find_spec", lambda name: None)
     assert "rageval[ray]" in command(*CRAG, "--judge", "vllm:m", "--engine", "ray").err
     assert EngineChoice("vllm:m").factory is VLLMEngine
     assert EngineChoice("vllm:m@http://127.0.0.1:9/v1").factory is EndpointEngine
@@ -245,4 +235,4 @@ def test_vllm_is_asked_by_its_documented_interface(pool: type[Pool], monkeypatch
 
 def test_there_is_room_for_so_many_workers() -> None:
     with pytest.raises(JudgeFailed, match="needs 1 CPUs and 1 GPUs: it has 8 and 0"):
-        cluster._most_workers({"CPU": 8.0}, 1.0, 1.0)
+        ray_jobs._most_workers({"CPU": 8.0}, 1.0, 1.0)

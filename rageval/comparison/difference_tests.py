@@ -57,7 +57,7 @@ def _studentized(values: Sample, pairs: Int, settings: Settings) -> Significance
     columns = differences(values, pairs)
     how = settings.level, settings.resamples, settings.seed
     of_resamples = studentized(columns, *how, has_ends=False)
-    skewed = np.array([_is_skewed(column) for column in columns.sums().T], bool)
+    skewed = np.array([_stays_skewed(column) for column in columns.sums().T], bool)
     flipped = _randomization(values, pairs, settings)
     return _both(flipped, of_resamples.p, of_resamples.is_least, settings, skewed)
 
@@ -72,7 +72,7 @@ def _studentized_family(values: Sample, pairs: Int, settings: Settings) -> Signi
     return _both(_flipped_family(values, pairs, settings), *adjusted, settings)
 
 
-def _is_skewed(differences: Float) -> bool:
+def _stays_skewed(differences: Float) -> bool:
     """Return whether a few large differences oppose many small ones, and not a single one alone.
 
     Of symmetric values with long tails, a sample often is skewed by its largest one.

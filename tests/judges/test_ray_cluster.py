@@ -15,7 +15,7 @@ import pytest
 
 from fair_judge import write_lines
 from rageval.judges.store import Store
-from stub_engine import DIES, LOG, SECONDS, FairEngine
+from stub_engine import DIES, LOG, SECONDS, FairEngine, many_answers
 from test_judge_command import labels
 
 pytestmark = [
@@ -68,18 +68,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: dict[str, str]) -> None:
     monkeypatch.chdir(tmp_path)
-    write_lines(
-        many=[
-            {
-                "query_id": f"q{n}",
-                "run_id": "ours",
-                "answer": f"It is n{n}." if n % 3 else "Who knows?",
-                "question": f"What is {n}?",
-                "gold": f"n{n}",
-            }
-            for n in range(COUNT)
-        ]
-    )
+    write_lines(many=many_answers(COUNT))
     Path(cluster[LOG]).write_text("")
 
 
