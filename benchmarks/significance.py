@@ -28,7 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from rageval.comparison.difference_tests import FAMILIES, TESTS, fitting_test, intervals_of_differences
+from rageval.comparison.difference_tests import (
+    fitting_test,
+    intervals_of_differences,
+    significance_alone,
+    significance_of_pairs,
+)
 from rageval.comparison.results import Settings
 from rageval.statistics.bootstrap import _resampled, intervals, ranges_of
 from rageval.statistics.samples import Sample
@@ -110,11 +115,9 @@ def errors(draw: Callable[[Generator], Float], seed: Sequence[int], replays: int
         sample = column(draw(rng))
         pairs = np.array(list(combinations(range(sample.values.shape[1]), 2)))
         test = fitting_test(sample, settings)
-        alone = TESTS[test](sample, pairs, settings)
+        alone, family = significance_of_pairs(test, sample, pairs, settings)
         alarms["holm"] += bool((holm(alone.p) <= 0.05).any())
-        alarms["max_t"] += bool(
-            (np.maximum(FAMILIES[test](sample, pairs, settings).p, alone.p) <= 0.05).any()
-        )
+        alarms["max_t"] += bool((np.maximum(family.p, alone.p) <= 0.05).any())
     return {name: count / replays for name, count in alarms.items()}
 
 
@@ -257,7 +260,7 @@ def verdict_of(values: Float, settings: Settings) -> tuple[float, float]:
     queries, replays = values.shape
     sample = column(np.column_stack((values, np.zeros(queries))))
     pairs = np.stack((np.arange(replays), np.full(replays, replays)), axis=1)
-    p = TESTS[fitting_test(sample, settings)](sample, pairs, settings).p
+    p = significance_alone(fitting_test(sample, settings), sample, pairs, settings).p
     low, high = intervals_of_differences(sample, pairs, None, settings)
     holds_zero = (low <= 0) & (high >= 0)
     return float(((p <= 0.05) & ~holds_zero).mean()), float((holds_zero | (p > 0.05)).mean())

@@ -10,18 +10,25 @@ mean. How often claims are false is in benchmarks/README.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval.comparison.results import Settings
-from rageval.statistics.bootstrap import Limits, intervals, is_coarse, ranges_of_differences
+from rageval.statistics.bootstrap import Limits, Ranges, intervals, is_coarse, ranges_of_differences
 from rageval.statistics.samples import Float, Int, Sample, settled_columns
-from rageval.statistics.significance import Significance, max_t, sign_flip, skewness, t_test
-from rageval.statistics.studentized import studentized, studentized_max_t
+from rageval.statistics.significance import (
+    Significance,
+    sign_flip,
+    sign_flip_and_max_t,
+    skewness,
+    t_test,
+)
+from rageval.statistics.studentized import Resamples
 
 BOOTSTRAP, RANDOMIZATION, STUDENT, STUDENTIZED = "bootstrap", "randomization", "t", "studentized"
+TESTS = RANDOMIZATION, STUDENT, STUDENTIZED
 _LEVELS = 3
 _SKEWED, _MANY = 1.5, 200  # with more differences, skewness matters little
 
@@ -44,32 +51,44 @@ def fitting_test(values: Sample, settings: Settings) -> str:
     return STUDENTIZED if is_graded(values) else RANDOMIZATION
 
 
-def _randomization(values: Sample, pairs: Int, settings: Settings) -> Significance:
-    units = None if values.is_complete else differences(values, pairs).counts()
-    return sign_flip(*_flip_arguments(values, pairs), settings.draws, settings.seed, settings.level, units)
+class PairSignificance(NamedTuple):
+    """p of each pair by itself, and among all: signs are flipped, or units drawn, for all pairs together."""
+
+    alone: Significance
+    family: Significance
 
 
-def _student(values: Sample, pairs: Int, settings: Settings) -> Significance:
-    return t_test(differences(values, pairs))
-
-
-def _studentized(values: Sample, pairs: Int, settings: Settings) -> Significance:
+def significance_alone(test: str, values: Sample, pairs: Int, settings: Settings) -> Significance:
+    """Return the p of each pair by itself."""
     columns = differences(values, pairs)
-    how = settings.level, settings.resamples, settings.seed
-    of_resamples = studentized(columns, *how, has_ends=False)
-    skewed = np.array([_stays_skewed(column) for column in columns.sums().T], bool)
-    flipped = _randomization(values, pairs, settings)
-    return _both(flipped, of_resamples.p, of_resamples.is_least, settings, skewed)
+    if test == STUDENT:
+        return t_test(columns)
+    flipped = sign_flip(*_flip_arguments(values, pairs, columns, settings))
+    return flipped if test == RANDOMIZATION else _both_alone(flipped, columns, _resamples(columns, settings))
 
 
-def _flipped_family(values: Sample, pairs: Int, settings: Settings) -> Significance:
-    return max_t(*_flip_arguments(values, pairs), settings.draws, settings.seed)
-
-
-def _studentized_family(values: Sample, pairs: Int, settings: Settings) -> Significance:
+def significance_of_pairs(test: str, values: Sample, pairs: Int, settings: Settings) -> PairSignificance:
+    """Return the p of each pair, alone and adjusted for all; all that is drawn is drawn once."""
+    columns = differences(values, pairs)
+    alone, family = sign_flip_and_max_t(*_flip_arguments(values, pairs, columns, settings))
+    if test == STUDENT:
+        return PairSignificance(t_test(columns), family)  # |Σd|/√Σd² is t but for a monotone map
+    if test == RANDOMIZATION:
+        return PairSignificance(alone, family)
+    resamples = _resamples(columns, settings)
     # Here both must agree on skewed differences, too: among many pairs some are skewed by chance.
-    adjusted = studentized_max_t(differences(values, pairs), settings.resamples, settings.seed)
-    return _both(_flipped_family(values, pairs, settings), *adjusted, settings)
+    adjusted = _both(family, *resamples.together(), resamples.resamples)
+    return PairSignificance(_both_alone(alone, columns, resamples), adjusted)
+
+
+def _resamples(columns: Sample, settings: Settings) -> Resamples:
+    return Resamples(columns, settings.level, settings.resamples, settings.seed)
+
+
+def _both_alone(flipped: Significance, columns: Sample, resamples: Resamples) -> Significance:
+    skewed = np.array([_stays_skewed(column) for column in columns.sums().T], bool)
+    estimate = resamples.alone()
+    return _both(flipped, estimate.p, estimate.is_least, resamples.resamples, skewed)
 
 
 def _stays_skewed(differences: Float) -> bool:
@@ -89,7 +108,7 @@ def _both(
     flipped: Significance,
     p: Float,
     is_least: NDArray[np.bool_],
-    settings: Settings,
+    resamples: int,
     skewed: NDArray[np.bool_] | None = None,
 ) -> Significance:
     """Return the larger p of each pair; that of resamples where differences are skewed.
@@ -102,31 +121,22 @@ def _both(
     return flipped._replace(
         p=np.where(is_of_resamples, p, flipped.p),
         at_floor=np.where(is_of_resamples, is_least, flipped.at_floor),
-        draws=np.where(is_of_resamples, settings.resamples, flipped.draws),
+        draws=np.where(is_of_resamples, resamples, flipped.draws),
     )
 
 
-TESTS: Mapping[str, Callable[[Sample, Int, Settings], Significance]] = {
-    RANDOMIZATION: _randomization,
-    STUDENT: _student,
-    STUDENTIZED: _studentized,
-}
-# The p of each pair among all: signs are flipped, or units drawn, for all pairs together.
-FAMILIES: Mapping[str, Callable[[Sample, Int, Settings], Significance]] = {
-    RANDOMIZATION: _flipped_family,
-    STUDENT: _flipped_family,  # |Σd|/√Σd² is t but for a monotone map
-    STUDENTIZED: _studentized_family,
-}
-
-
-def _flip_arguments(values: Sample, pairs: Int) -> tuple[Float, Int]:
-    """Return sums by unit, and the two columns of them that make up each pair."""
+def _flip_arguments(
+    values: Sample, pairs: Int, columns: Sample, settings: Settings
+) -> tuple[Float, Int, int, int, float, Int | None]:
+    """Return sums by unit, and the two columns of them that make up each pair; and how signs are flipped."""
+    how = settings.draws, settings.seed, settings.level
     if values.is_complete:
-        return values.sums(), pairs
-    # a query that one of the two lacks adds 0, whatever its sign
-    # The second of each pair is then a column of zeros: its difference from it is the difference itself.
-    padded = np.column_stack((differences(values, pairs).sums(), np.zeros(values.units)))
-    return padded, np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
+        return values.sums(), pairs, *how, None
+    # A query that one of the two lacks adds 0, whatever its sign. The second of each pair is then a column of
+    # zeros: its difference from it is the difference itself.
+    padded = np.column_stack((columns.sums(), np.zeros(values.units)))
+    zeros = np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
+    return padded, zeros, *how, columns.counts()
 
 
 def intervals_of_differences(
@@ -134,12 +144,16 @@ def intervals_of_differences(
 ) -> tuple[Float, Float]:
     """Return the interval of the mean difference of each pair."""
     columns, scale = differences(values, pairs), ranges_of_differences(values.values, pairs, limits)
-    how = settings.level, settings.resamples, settings.seed
-    low, high = intervals(columns, *how, scale)
+    low, high = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
     if is_graded(values):
-        ends = studentized(columns, *how)
+        ends = _resamples(columns, settings).alone()
         # Where few values differ from the commonest one, no resampling knows how far the others may.
         is_fit = ~(np.isnan(ends.low) | is_coarse(columns))
-        low = np.where(is_fit, np.fmax(ends.low, scale.low), low)
-        high = np.where(is_fit, np.fmin(ends.high, scale.high), high)
+        low[is_fit] = np.maximum(ends.low, scale.low)[is_fit]
+        high[is_fit] = np.minimum(ends.high, scale.high)[is_fit]
+    rest = np.flatnonzero(np.isnan(low))
+    if len(rest):
+        scales = Ranges(*(of_pairs[rest] for of_pairs in scale))
+        how = settings.level, settings.resamples, settings.seed
+        low[rest], high[rest] = intervals(columns.of(columns.values[:, rest]), *how, scales)
     return low, high

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from rageval.comparison.difference_tests import (
     BOOTSTRAP,
-    FAMILIES,
     STUDENT,
-    TESTS,
     differences,
     fitting_test,
     intervals_of_differences,
+    significance_alone,
+    significance_of_pairs,
 )
 from rageval.comparison.estimates import estimate_signature
 from rageval.comparison.intervals import Labeled, _sample, corrected_pair, draw_of_pair, people_of
@@ -261,12 +261,14 @@ def tables(
             continue
         best, first = best_among(better_direction(scores[0]), values, lacks_nothing)
         test = fitting_test(values, settings)
-        alone = significance = TESTS[test](values, family, settings)
-        p, adjusted = alone.p, holm(alone.p)
         # Of one pair there is nothing to adjust for.
-        if settings.adjust == "max_t" and len(family) > 1:
+        if settings.adjust != "max_t" or len(family) == 1:
+            alone = significance = significance_alone(test, values, family, settings)
+            p, adjusted = alone.p, holm(alone.p)
+        else:
             # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
-            drawn = FAMILIES[test](values, family, settings)
+            alone, drawn = significance_of_pairs(test, values, family, settings)
+            p, adjusted = alone.p, holm(alone.p)
             # Holm's bounds it: of what no draw reaches it says more. And no p is below that of a pair alone,
             # though draws, and ties that count half there, can make it look surer among others.
             adjusted = np.where(drawn.at_floor, np.fmin(drawn.p, adjusted), drawn.p)
@@ -623,7 +625,9 @@ def _holds_without(table: Tested, index: int, missing: set[str], settings: Setti
     # Made undefined rather than left out, so that clusters keep their numbers.
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
     whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
-    return bool(whole * part > 0 and TESTS[table.test](shared, pair, settings).p[0] <= 1 - settings.level)
+    return bool(
+        whole * part > 0 and significance_alone(table.test, shared, pair, settings).p[0] <= 1 - settings.level
+    )
 
 
 # Claims that rest on labels: every mean and difference corrected, or refused.

@@ -48,7 +48,7 @@ def intervals(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    scale: _Ranges | None = None,
+    scale: Ranges | None = None,
 ) -> _Intervals:
     """Return bootstrap intervals of each column's mean; widened where few values differ.
 
@@ -241,7 +241,7 @@ def _quantiles(ordered: Float, level: Float) -> Float:
     return interpolated
 
 
-class _Ranges(NamedTuple):
+class Ranges(NamedTuple):
     """The ends between which each column's values lie, as far as can be seen.
 
     `span` is how far a mean might be off if one query in one were: 1 where the ends are known.
@@ -252,7 +252,7 @@ class _Ranges(NamedTuple):
     span: Float
 
 
-def ranges_of(values: Float, limits: Limits | None = None) -> _Ranges:
+def ranges_of(values: Float, limits: Limits | None = None) -> Ranges:
     """Return where each column's values may lie: within the measure's own `limits`, where it says them.
 
     Otherwise 0 … 1 for a column that keeps to it, else −1 … 1, else no ends and as wide as its values and 0.
@@ -260,12 +260,12 @@ def ranges_of(values: Float, limits: Limits | None = None) -> _Ranges:
     return _scale(*_extremes(values), limits)
 
 
-def ranges_of_differences(values: Float, pairs: Int, limits: Limits | None = None) -> _Ranges:
+def ranges_of_differences(values: Float, pairs: Int, limits: Limits | None = None) -> Ranges:
     """Return the same for differences of two columns each."""
     least, most = _extremes(values)
     first, second = pairs.T
     both = _scale(np.fmin(least[first], least[second]), np.fmax(most[first], most[second]), limits)
-    return _Ranges(both.low - both.high, both.high - both.low, both.span)
+    return Ranges(both.low - both.high, both.high - both.low, both.span)
 
 
 def _extremes(values: Float) -> tuple[Float, Float]:
@@ -275,17 +275,17 @@ def _extremes(values: Float) -> tuple[Float, Float]:
     return least, most
 
 
-def _scale(least: Float, most: Float, limits: Limits | None) -> _Ranges:
+def _scale(least: Float, most: Float, limits: Limits | None) -> Ranges:
     if limits is not None:
         low, high = (np.full_like(least, limit) for limit in limits)
         span = np.maximum((high - low) / 2, 1.0)
         seen = np.fmax(most, 0.0) - np.fmin(least, 0.0)  # of a scale without an end, no more is known
-        return _Ranges(low, high, np.where(np.isfinite(span), span, np.fmax(seen, 1.0)))
+        return Ranges(low, high, np.where(np.isfinite(span), span, np.fmax(seen, 1.0)))
     # Values within 0 and 1, or −1 and 1, are taken to be of a scale that ends there.
     is_unit = (least >= -1) & (most <= 1)
     low = np.where(is_unit, np.where(least >= 0, 0.0, -1.0), -np.inf)
     span = np.where(is_unit, 1.0, np.maximum(most, 0.0) - np.minimum(least, 0.0))
-    return _Ranges(low, np.where(is_unit, 1.0, np.inf), span)
+    return Ranges(low, np.where(is_unit, 1.0, np.inf), span)
 
 
 def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
@@ -313,7 +313,7 @@ def is_coarse(columns: Sample) -> NDArray[np.bool_]:
 
 
 def _widen_coarse(
-    columns: Sample, low: Float, high: Float, level: float, scale: _Ranges
+    columns: Sample, low: Float, high: Float, level: float, scale: Ranges
 ) -> tuple[Float, Float]:
     """Return the intervals, wider where they would say more than is known."""
     low, high = low.copy(), high.copy()

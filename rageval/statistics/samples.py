@@ -39,18 +39,30 @@ def settled_columns(values: Float) -> Float:
     is_finite = np.isfinite(values)
     # What is no number goes last, and stays as it was.
     numbers = np.where(is_finite, values, np.inf)
+    near = SLACK * np.maximum(1.0, np.abs(np.where(is_finite, values, 0.0)).max(axis=0, initial=0.0))
+    with np.errstate(invalid="ignore"):
+        gaps = np.diff(np.sort(numbers, axis=0), axis=0)
+        # Sorting is quick, and to know which value went where is not. Few columns need to know.
+        unsettled = np.flatnonzero(((gaps > 0) & (gaps <= near)).any(axis=0))
+    settled = np.where(is_finite & (np.abs(values) <= near), 0.0, values)
+    if len(unsettled):
+        settled[:, unsettled] = _stretches_as_one(numbers[:, unsettled], near[unsettled])
+        settled[~is_finite] = values[~is_finite]
+    return settled
+
+
+def _stretches_as_one(numbers: Float, near: Float) -> Float:
+    """Return columns in which a stretch of neighbors, each near to the one before, is its smallest value."""
     order = np.argsort(numbers, axis=0, kind="stable")
     ordered = np.take_along_axis(numbers, order, axis=0)
-    near = SLACK * np.maximum(1.0, np.abs(np.where(is_finite, values, 0.0)).max(axis=0, initial=0.0))
-    # A stretch of neighbors, each near to the one before, is one value: its smallest.
-    begins = np.zeros(values.shape, np.int64)
+    begins = np.zeros(numbers.shape, np.int64)
     with np.errstate(invalid="ignore"):
-        begins[1:] = np.where(np.diff(ordered, axis=0) > near, np.arange(1, len(values))[:, None], 0)
+        begins[1:] = np.where(np.diff(ordered, axis=0) > near, np.arange(1, len(numbers))[:, None], 0)
     ordered = np.take_along_axis(ordered, np.maximum.accumulate(begins, axis=0), axis=0)
     ordered[np.abs(ordered) <= near] = 0.0
-    alike = np.empty(values.shape)
+    alike = np.empty(numbers.shape)
     np.put_along_axis(alike, order, ordered, axis=0)
-    return np.where(is_finite, alike, values)
+    return alike
 
 
 def in_proportion(sizes: Sequence[float], number: int) -> list[float]:

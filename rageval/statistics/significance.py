@@ -81,10 +81,13 @@ def sign_flip(
     >>> sign_flip(sums, np.array([[0, 1]])).p.tolist()      # 2 of the 8 signs are as far from 0
     [0.25]
     """
-    unit_counts = np.full(len(pairs), len(sums)) if units is None else units
     # Beyond this, all sign patterns are too many even when halves are met in the middle.
     if len(sums) > _EXACT:
-        return _drawn_sign_flip(sums, pairs, unit_counts, draws, seed, 1 - level)
+        reached = _Reached.of_sums(sums, pairs, units)
+        for far in _drawn_gaps(sums, pairs, draws, seed):
+            reached.count(far)
+        return _drawn_sign_flip(sums, pairs, reached, draws, seed, 1 - level)
+    unit_counts = np.full(len(pairs), len(sums)) if units is None else units
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
     for part in _column_parts(np.arange(len(pairs)), len(sums)):
         columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
@@ -95,6 +98,22 @@ def sign_flip(
                 is_mid = unit_counts[pair] - len(difference) >= _TIES
                 p[pair], least[pair] = _exact_sign_flip(difference, is_mid), 2.0 ** (1 - len(difference))
     return Significance(p, p <= least, np.zeros(len(pairs), np.int64), _directions(sums, pairs))
+
+
+def sign_flip_and_max_t(
+    sums: Float,
+    pairs: Int,
+    draws: int = DRAWS,
+    seed: int = 0,
+    level: float = LEVEL,
+    units: Int | None = None,
+) -> tuple[Significance, Significance]:
+    """Return what `sign_flip` and `max_t` return; the same signs are drawn once, for both."""
+    if len(sums) <= _EXACT:
+        return sign_flip(sums, pairs, draws, seed, level, units), max_t(sums, pairs, draws, seed)
+    reached = _Reached.of_sums(sums, pairs, units)
+    family = _drawn_max_t(sums, pairs, reached.counted(_drawn_gaps(sums, pairs, draws, seed)))
+    return _drawn_sign_flip(sums, pairs, reached, draws, seed, 1 - level), family
 
 
 def _directions(sums: Float, pairs: Int) -> Int:
@@ -137,20 +156,14 @@ def _sums_of_sets(numbers: Float) -> Float:
 
 
 def _drawn_sign_flip(
-    sums: Float, pairs: Int, unit_counts: Int, draws: int, seed: int, risk: float
+    sums: Float, pairs: Int, reached: _Reached, draws: int, seed: int, risk: float
 ) -> Significance:
-    """Draw for all pairs, again and more often where p is small; bound p where no draw tells.
+    """Draw again and more often where p is small; bound p where no draw tells.
 
     Each step is only taken where the one before gave a p below some edge, and never leads above that edge:
     so p stays valid, and in order.
     """
-    is_mid, floor = np.zeros(len(pairs), bool), np.zeros(len(pairs))
-    for part in _column_parts(np.arange(len(pairs)), len(sums)):
-        columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
-        is_mid[part] = unit_counts[part] - (columns != 0).sum(axis=0) >= _TIES
-        wins = (columns * np.sign(columns.sum(axis=0)) > 0).sum(axis=0)
-        floor[part] = np.where(is_mid[part], np.minimum(2.0 ** (1 - wins), 1.0), 0.0)
-    count = _count_reached(sums, pairs, is_mid, draws, seed)
+    count = reached.times()
     # +1: the pattern that was seen is one of the patterns, so p is never 0.
     p, number, bound = (count + 1) / (draws + 1), np.full(len(pairs), draws), np.ones(len(pairs))
     small = np.flatnonzero(count <= draws // _SMALL)
@@ -165,39 +178,77 @@ def _drawn_sign_flip(
         # Only the runs that are still open take part, or the second round would cost as much a draw as the
         # first, whose draws are the first ones of the second.
         columns, chosen = np.unique(pairs[open_], return_inverse=True)
-        count[open_] += _count_reached(
-            sums[:, columns], chosen.reshape(-1, 2), is_mid[open_], more_draws, seed, draws
-        )
+        rest = reached.only(open_)
+        for far in _drawn_gaps(sums[:, columns], chosen.reshape(-1, 2), more_draws, seed, draws):
+            rest.count(far)
+        count[open_] += rest.times()
         # Not above what led here: a second look must not make p larger than one that had no second look.
         edge = (draws // _SMALL + 2) / (draws + 1)
         p[open_], number[open_] = np.minimum((count[open_] + 1) / (more_draws + 1), edge), more_draws
     unseen = (count == 0) | (bound < 1 / target)
     # Both are valid upper bounds where no draw reached the sum; take the smaller.
     p[unseen] = np.minimum(p, bound)[unseen]
-    return Significance(np.maximum(p, floor), unseen, number, _directions(sums, pairs))
+    return Significance(np.maximum(p, reached.floor), unseen, number, _directions(sums, pairs))
 
 
-def _count_reached(
-    sums: Float, pairs: Int, is_mid: NDArray[np.bool_], draws: int, seed: int, begin: int = 0
-) -> Float:
-    """Return in how many draws each pair's sum of differences is as far from 0 as the one that was seen.
+class _Reached:
+    """Counts in how many draws each pair's sum of differences is as far from 0 as the one that was seen.
 
-    If `is_mid`, a draw that is exactly as far counts half. Counted are the draws from number `begin` on.
+    As far is at least `least`; a sum beyond `most` is farther. If `is_halved`, a draw that is exactly as far
+    counts half. `floor` is the least p that ties allow.
     """
+
+    def __init__(self, least: Float, most: Float, is_halved: NDArray[np.bool_], floor: Float) -> None:
+        self.floor = floor
+        self._least, self._most, self._is_halved = least, most, is_halved
+        self._halved = np.flatnonzero(is_halved)
+        self._count, self._beyond = np.zeros(len(least)), np.zeros(len(self._halved))
+
+    @classmethod
+    def of_sums(cls, sums: Float, pairs: Int, units: Int | None) -> _Reached:
+        """Return counts of no draw yet; `units` are as `sign_flip` has them."""
+        unit_counts = np.full(len(pairs), len(sums)) if units is None else units
+        is_mid, floor = np.zeros(len(pairs), bool), np.zeros(len(pairs))
+        total, size = np.empty(len(pairs)), np.empty(len(pairs))
+        for part in _column_parts(np.arange(len(pairs)), len(sums)):
+            gaps = sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]]
+            total[part], size[part] = np.abs(gaps.sum(axis=0)), np.abs(gaps).sum(axis=0)
+            columns = settled_columns(gaps)
+            is_mid[part] = unit_counts[part] - (columns != 0).sum(axis=0) >= _TIES
+            wins = (columns * np.sign(columns.sum(axis=0)) > 0).sum(axis=0)
+            floor[part] = np.where(is_mid[part], np.minimum(2.0 ** (1 - wins), 1.0), 0.0)
+        # A sum of the same numbers in another order counts as equal. Every sum is as far as 0.
+        slack = _SLACK * size
+        return cls(total - slack, total + slack, is_mid & (total > slack), floor)
+
+    def only(self, chosen: Int) -> _Reached:
+        """Return counts of some pairs, of no draw yet."""
+        return _Reached(self._least[chosen], self._most[chosen], self._is_halved[chosen], self.floor[chosen])
+
+    def count(self, far: Float) -> None:
+        """Count draws (rows) by how far the sum of each pair is from 0."""
+        self._count += (far >= self._least).sum(axis=0)
+        self._beyond += (far[:, self._halved] > self._most[self._halved]).sum(axis=0)
+
+    def counted(self, drawn: Iterable[Float]) -> Iterator[Float]:
+        """Yield the same draws, and count them."""
+        for far in drawn:
+            self.count(far)
+            yield far
+
+    def times(self) -> Float:
+        """Return in how many of the counted draws each sum was reached."""
+        times = self._count.copy()
+        times[self._halved] = (times[self._halved] + self._beyond) / 2
+        return times
+
+
+def _drawn_gaps(sums: Float, pairs: Int, draws: int, seed: int, begin: int = 0) -> Iterator[Float]:
+    """Yield how far from 0 the sum of each pair's differences is, a row a draw, from number `begin` on."""
     first, second = pairs.T
-    seen = np.abs((sums[:, first] - sums[:, second]).sum(axis=0))
-    # A sum of the same numbers in another order counts as equal.
-    slack = _SLACK * np.abs(sums[:, first] - sums[:, second]).sum(axis=0)
-    halved = np.flatnonzero(is_mid & (seen > slack))  # every sum is as far as 0
-    least, most = seen - slack, (seen + slack)[halved]
-    count, beyond = np.zeros(len(pairs)), np.zeros(len(halved))
     for signs in _signs(len(sums), draws, seed, max(len(pairs), len(sums)), begin):
         flipped = signs @ sums
-        far = np.abs(flipped[:, first] - flipped[:, second])
-        count += (far >= least).sum(axis=0)
-        beyond += (far[:, halved] > most).sum(axis=0)
-    count[halved] = (count[halved] + beyond) / 2
-    return count
+        yield np.abs(flipped[:, first] - flipped[:, second])
 
 
 def _signs(units: int, draws: int, seed: int, width: int, begin: int = 0) -> Iterator[Float]:
@@ -246,27 +297,28 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
     Assumes that without differences all of them together might as well have the other sign; runs may differ
     in how much they vary, and resemble one another as they like.
     """
-    first, second = pairs.T
-    # |Σd|/√Σd² is t but for a monotone map, and √Σd² is the same under every pattern of signs.
-    total = np.abs((sums[:, first] - sums[:, second]).sum(axis=0))
-    size = np.sqrt(((sums[:, first] - sums[:, second]) ** 2).sum(axis=0))
-    per = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0)
     # All patterns are fewer than the draws: count them all.
-    is_exact = len(sums) <= 30 and 2 ** (len(sums) - 1) <= draws
-    drawn: Iterable[Float]
-    if is_exact:
+    if len(sums) <= _EXACT and 2 ** (len(sums) - 1) <= draws:
         # The bits of 0, 1, 2, … are the patterns; a pattern and its negative are equally far from 0, so the
         # sign of the last unit stays.
         turned = np.arange(2 ** max(len(sums) - 1, 0))[:, None] >> np.arange(len(sums))[None] & 1
-        drawn = [np.where(turned == 1, -1.0, 1.0)]
-    else:
-        drawn = _signs(len(sums), draws, seed, max(len(pairs), len(sums)))
-    far = (np.abs((flip[:, first] - flip[:, second]) * per) for flip in (signs @ sums for signs in drawn))
-    slack = _SLACK * np.abs(sums[:, first] - sums[:, second]).sum(axis=0)
-    reached, number = step_down(np.maximum(total - slack, 0) * per, far)
+        flipped = np.where(turned == 1, -1.0, 1.0) @ sums
+        all_patterns = [np.abs(flipped[:, pairs[:, 0]] - flipped[:, pairs[:, 1]])]
+        return _drawn_max_t(sums, pairs, all_patterns, is_exact=True)
+    return _drawn_max_t(sums, pairs, _drawn_gaps(sums, pairs, draws, seed))
+
+
+def _drawn_max_t(sums: Float, pairs: Int, drawn: Iterable[Float], *, is_exact: bool = False) -> Significance:
+    """Return p from how far the sum of each pair's differences is from 0 in each draw, or in all patterns."""
+    gaps = sums[:, pairs[:, 0]] - sums[:, pairs[:, 1]]
+    total, slack = np.abs(gaps.sum(axis=0)), _SLACK * np.abs(gaps).sum(axis=0)
+    # |Σd|/√Σd² is t but for a monotone map, and √Σd² is the same under every pattern of signs.
+    size = np.sqrt((gaps**2).sum(axis=0))
+    per = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0)
+    reached, number = step_down(np.maximum(total - slack, 0) * per, (far * per for far in drawn))
     p = reached / number if is_exact else (reached + 1) / (number + 1)
     at_floor = p <= 1 / (number + (not is_exact))
-    number_drawn = np.full(len(pairs), 0 if is_exact else draws)
+    number_drawn = np.full(len(pairs), 0 if is_exact else number)
     return Significance(p, at_floor, number_drawn, _directions(sums, pairs))
 
 

@@ -18,6 +18,7 @@ small mean and a small error.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from rageval.statistics.samples import AT_ONCE, SLACK, Float, Int, Sample
 from rageval.statistics.significance import step_down
 
 _SIDE = 0.025  # of the quantiles in whose units columns are compared
+_KEPT = 2**24  # statistics that are kept: 128 MB
 _ROUNDED = 1e-9  # an error this small beside the column's own is rounding
 
 
@@ -43,36 +45,98 @@ class Studentized(NamedTuple):
     is_least: NDArray[np.bool_]
 
 
-class _Columns:
-    """What resamples need of columns: of each unit its part in the error of the mean, and its size."""
+class Resamples:
+    """The statistic of each column in each resample: drawn once for p, intervals and the family of all."""
 
-    def __init__(self, columns: Sample, resamples: int, seed: int) -> None:
+    def __init__(self, columns: Sample, level: float, resamples: int, seed: int) -> None:
+        sums = columns.sums()
         self.means, self.sizes = np.nan_to_num(columns.mean()), columns.sizes()
-        self.residuals = columns.sums() - self.sizes * self.means
+        self.residuals = sums - self.sizes * self.means
         self.error = np.nan_to_num(columns.standard_error(), nan=0.0)
+        # As with all signs flipped, few units with the sign of the mean are no proof.
+        self.floor = np.minimum(2.0 ** (1 - (sums * np.sign(self.means) > SLACK).sum(axis=0)), 1.0)
         # Where nothing varies, resamples say nothing.
         self.able = np.flatnonzero(self.error > 0)
         self.observed = np.divide(self.means, self.error, out=np.zeros(len(self.means)), where=self.error > 0)
         # Usually every unit has one value in every column: then two products of matrices do.
         self.are_alike = bool((self.sizes == 1).all())
-        self.resamples = resamples
+        self.level, self.resamples = level, resamples
         self._times = _times(columns.units, resamples, seed)
+        # Kept unless they are too many.
+        self._kept: list[Float] | None = [] if len(self.able) * resamples <= _KEPT else None
 
-    def columns_at_once(self) -> list[Int]:
-        """Return the columns that vary, as many at once as memory is for."""
-        return np.array_split(self.able, len(self.able) * self.resamples // AT_ONCE + 1)
+    def alone(self) -> Studentized:
+        """Return the interval and p of the mean of each column."""
+        return self._of_columns[0]
 
-    def all_resamples(self, part: Int) -> Float:
-        """Return t* of some columns (rows) in all resamples."""
-        drawn = [self._statistics(times, part) for times in self._stretches(len(self.residuals))]
-        return drawn[0] if len(drawn) == 1 else np.concatenate(drawn, axis=1)
+    def together(self) -> tuple[Float, NDArray[np.bool_]]:
+        """Return the family-wise p of each column, and where no resample is as far off."""
+        adjusted, is_least = self._without_error()
+        if not len(self.able):
+            return adjusted, is_least
+        # Not below what a normal mean has: of a side that hardly varies no unit can be made.
+        lower, upper = np.maximum(self._of_columns[1][:, self.able], 1.0)
 
-    def by_resample(self) -> Iterator[Float]:
+        def in_units(statistics: Float) -> Float:
+            with np.errstate(invalid="ignore"):
+                units: Float = np.where(statistics < 0, -statistics / lower, statistics / upper)
+            # Where a quantile is not finite, what is as far off as can be is as far as that quantile.
+            units[np.isnan(units)] = 1.0
+            return units
+
+        observed = in_units(self.observed[self.able])
+        reached, number = step_down(observed * (1 - SLACK), map(in_units, self._by_resample()))
+        adjusted[self.able], is_least[self.able] = (reached + 1) / (number + 1), reached == 0
+        return adjusted, is_least
+
+    @cached_property
+    def _of_columns(self) -> tuple[Studentized, Float]:
+        """What resamples say of each column alone; and its quantiles, a row a side, which are its units."""
+        low, high = np.full(len(self.means), np.nan), np.full(len(self.means), np.nan)
+        sides = np.full((2, len(self.means)), np.nan)
+        p, is_least = self._without_error()
+        # Which of the ordered resamples are the ends: with p as counted, 0 is beyond an end if p is small.
+        place = int((self.resamples + 1) * (1 - self.level) / 2 * (1 + SLACK))
+        side = max(int((self.resamples + 1) * _SIDE), 1)
+        for part, drawn in self._by_column():
+            observed = self.observed[part, None]
+            slack = SLACK * np.abs(observed)
+            # Written with ~ so that NaN, which is not below anything, counts as far off.
+            upper, lower = ~(drawn < observed - slack), ~(drawn > observed + slack)
+            count = np.minimum(upper.sum(axis=1), lower.sum(axis=1))
+            p[part], is_least[part] = np.minimum(2 * (count + 1) / (self.resamples + 1), 1.0), count == 0
+            places = {end for below in (place, side) if below for end in (below - 1, self.resamples - below)}
+            ordered = np.partition(drawn, sorted(places), axis=1)
+            sides[:, part] = -ordered[:, side - 1], ordered[:, self.resamples - side]
+            if place:
+                low[part] = self.means[part] - ordered[:, self.resamples - place] * self.error[part]
+                high[part] = self.means[part] - ordered[:, place - 1] * self.error[part]
+        is_known = np.isfinite(low) & np.isfinite(high)
+        low[~is_known] = high[~is_known] = np.nan
+        return Studentized(low, high, np.maximum(p, self.floor), is_least), sides
+
+    def _by_column(self) -> Iterator[tuple[Int, Float]]:
+        """Yield columns that vary, as many as memory is for, and t* of each (row) in all resamples."""
+        parts = np.array_split(self.able, len(self.able) * self.resamples // AT_ONCE + 1)
+        for part in filter(len, parts):
+            # As many resamples at once as memory is for.
+            drawn = [self._statistics(times, part) for times in self._stretches(len(self.residuals))]
+            statistics = drawn[0] if len(drawn) == 1 else np.concatenate(drawn, axis=1)
+            if self._kept is not None:
+                self._kept.append(statistics)
+            yield part, statistics
+
+    def _by_resample(self) -> Iterator[Float]:
         """Yield t* of all columns that vary, some resamples (rows) at a time."""
-        for times in self._stretches(max(len(self.residuals), len(self.able))):
-            yield self._statistics(times, self.able).T
+        if self._kept is None:
+            for times in self._stretches(max(len(self.residuals), len(self.able))):
+                yield self._statistics(times, self.able).T
+            return
+        number = max(1, AT_ONCE // len(self.able))
+        for begin in range(0, self.resamples, number):
+            yield np.concatenate([part[:, begin : begin + number] for part in self._kept]).T
 
-    def without_error(self) -> tuple[Float, NDArray[np.bool_]]:
+    def _without_error(self) -> tuple[Float, NDArray[np.bool_]]:
         """Return p where nothing varies: no resample is as far off, unless all values are 0."""
         is_least = (self.error == 0) & (self.means != 0)
         return np.where(is_least, 2 / (self.resamples + 1), 1.0), is_least
@@ -81,7 +145,7 @@ class _Columns:
         """Yield how often each unit (row) is drawn, as many resamples at once as memory is for."""
         number = max(1, AT_ONCE // max(width, 1))
         for begin in range(0, self.resamples, number):
-            yield self._times[begin : begin + number].T.astype(np.float64)
+            yield self._times[begin : begin + number].astype(np.float64).T
 
     def _statistics(self, times: Float, part: Int) -> Float:
         residuals, sizes = self.residuals.T[part], self.sizes.T[part]
@@ -108,61 +172,12 @@ class _Columns:
         return statistics
 
 
-def studentized(
-    columns: Sample, level: float, resamples: int, seed: int, *, has_ends: bool = True
-) -> Studentized:
-    """Return the interval and p of the mean of each column; without ends it is faster.
+def studentized(columns: Sample, level: float, resamples: int, seed: int) -> Studentized:
+    """Return the interval and p of the mean of each column.
 
     >>> one = Sample(tuple("abcdef"), np.array([[1.0], [2.0], [2.0], [3.0], [4.0], [6.0]]), np.arange(6))
     >>> estimate = studentized(one, 0.9, 1000, 0)
     >>> bool(estimate.low[0] > 0), bool(estimate.p[0] < 0.1)
     (True, True)
     """
-    drawing = _Columns(columns, resamples, seed)
-    means, error = drawing.means, drawing.error
-    low, high = np.full(len(means), np.nan), np.full(len(means), np.nan)
-    p, is_least = drawing.without_error()
-    # Which of the ordered resamples are the ends: with p as it is counted, 0 is beyond an end if p is small.
-    place = int((resamples + 1) * (1 - level) / 2 * (1 + SLACK))
-    for part in filter(len, drawing.columns_at_once()):
-        drawn, observed = drawing.all_resamples(part), drawing.observed[part, None]
-        slack = SLACK * np.abs(observed)
-        # Written with ~ so that NaN, which is not below anything, counts as far off.
-        upper, lower = ~(drawn < observed - slack), ~(drawn > observed + slack)
-        count = np.minimum(upper.sum(axis=1), lower.sum(axis=1))
-        p[part], is_least[part] = np.minimum(2 * (count + 1) / (resamples + 1), 1.0), count == 0
-        if has_ends and place >= 1:
-            drawn.partition((place - 1, resamples - place), axis=1)
-            low[part] = means[part] - drawn[:, resamples - place] * error[part]
-            high[part] = means[part] - drawn[:, place - 1] * error[part]
-    is_known = np.isfinite(low) & np.isfinite(high)
-    low[~is_known] = high[~is_known] = np.nan
-    won = ((columns.sums() * np.sign(means)) > SLACK).sum(axis=0)
-    return Studentized(low, high, np.maximum(p, np.minimum(2.0 ** (1 - won), 1.0)), is_least)
-
-
-def studentized_max_t(columns: Sample, resamples: int, seed: int) -> tuple[Float, NDArray[np.bool_]]:
-    """Return the family-wise p of each column, and where no resample is as far off."""
-    drawing = _Columns(columns, resamples, seed)
-    adjusted, is_least = drawing.without_error()
-    able, place = drawing.able, max(int((resamples + 1) * _SIDE), 1)
-    if not len(able):
-        return adjusted, is_least
-    ends = np.empty((2, len(adjusted)))
-    for part in drawing.columns_at_once():
-        drawn = np.partition(drawing.all_resamples(part), (place - 1, resamples - place), axis=1)
-        ends[:, part] = -drawn[:, place - 1], drawn[:, resamples - place]
-    # Not below what a normal mean has: of a side that hardly varies no unit can be made.
-    lower, upper = np.maximum(ends[:, able], 1.0)
-
-    def in_units(statistics: Float) -> Float:
-        with np.errstate(invalid="ignore"):
-            units: Float = np.where(statistics < 0, -statistics / lower, statistics / upper)
-        # Where a quantile is not finite, what is as far off as can be is as far as that quantile.
-        units[np.isnan(units)] = 1.0
-        return units
-
-    observed = in_units(drawing.observed[able])
-    reached, number = step_down(observed * (1 - SLACK), map(in_units, drawing.by_resample()))
-    adjusted[able], is_least[able] = (reached + 1) / (number + 1), reached == 0
-    return adjusted, is_least
+    return Resamples(columns, level, resamples, seed).alone()

@@ -54,7 +54,7 @@ def option_of(option: Any) -> options.Option:
         # `expected` is the mean over all orders, and `error` refuses them.
         (options.Ties, [*TIE_ORDERS, "expected", "error"], "TIE_ORDERS (scoring/runs.py)"),
         # `auto` fits the test to the values: of graded ones it is the studentized.
-        (options.Test, {"auto"} | TESTS.keys() - {STUDENTIZED}, "TESTS (comparison/difference_tests.py)"),
+        (options.Test, {"auto", *TESTS} - {STUDENTIZED}, "TESTS (comparison/difference_tests.py)"),
     ],
     ids=["ties", "tests"],
 )

@@ -8,11 +8,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from rageval.comparison.difference_tests import FAMILIES, TESTS, fitting_test, intervals_of_differences
+from rageval.comparison.difference_tests import (
+    fitting_test,
+    intervals_of_differences,
+    significance_alone,
+    significance_of_pairs,
+)
 from rageval.comparison.results import Settings
 from rageval.statistics.bootstrap import draws
 from rageval.statistics.samples import Float, Sample
-from rageval.statistics.studentized import studentized, studentized_max_t
+from rageval.statistics.studentized import Resamples, studentized
 
 RESAMPLES = 199
 
@@ -83,12 +88,13 @@ def test_among_others_p_is_larger_and_where_all_are_the_same_that_of_one() -> No
         values = rng.random((30, 1)) + rng.exponential(0.3, (30, 4)) + 0.1 * np.arange(4)
         sample = Sample(tuple(map(str, range(30))), values, np.arange(30))
         pairs = np.array(list(combinations(range(4), 2)))
-        alone = TESTS["studentized"](sample, pairs, settings)
-        together = FAMILIES["studentized"](sample, pairs, settings)
+        alone, together = significance_of_pairs("studentized", sample, pairs, settings)
+        by_itself = significance_alone("studentized", sample, pairs, settings)
+        assert all((of_all == of_one).all() for of_all, of_one in zip(alone, by_itself, strict=True))
         assert (together.p >= alone.p - 3 * np.sqrt(alone.p / 499)).all()
         same = Sample(sample.queries, np.repeat(values[:, :1], 3, axis=1), sample.unit)
-        one, _ = studentized_max_t(same.of(same.values[:, :1]), 499, 0)
-        three, _ = studentized_max_t(same, 499, 0)
+        one, _ = Resamples(same.of(same.values[:, :1]), 0.95, 499, 0).together()
+        three, _ = Resamples(same, 0.95, 499, 0).together()
         assert three.tolist() == [one[0]] * 3
 
 
@@ -117,7 +123,7 @@ def verdicts(values: Float) -> float:
     sample = Sample(tuple(map(str, range(len(values)))), columns, np.arange(len(values)))
     pairs = np.stack((np.arange(values.shape[1]), np.full(values.shape[1], values.shape[1])), axis=1)
     settings = Settings(draws=499, resamples=999)
-    p = TESTS[fitting_test(sample, settings)](sample, pairs, settings).p
+    p = significance_alone(fitting_test(sample, settings), sample, pairs, settings).p
     low, high = intervals_of_differences(sample, pairs, None, settings)
     return float(((p <= 0.05) & ~((low <= 0) & (high >= 0))).mean())
 
