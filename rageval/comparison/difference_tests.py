@@ -64,7 +64,11 @@ def significance_alone(test: str, values: Sample, pairs: Int, settings: Settings
     if test == STUDENT:
         return t_test(columns)
     flipped = sign_flip(*_flip_arguments(values, pairs, columns, settings))
-    return flipped if test == RANDOMIZATION else _both_alone(flipped, columns, _resamples(columns, settings))
+    return (
+        flipped
+        if test == RANDOMIZATION
+        else _both_alone(flipped, columns, _resamples(values, pairs, columns, settings))
+    )
 
 
 def significance_of_pairs(test: str, values: Sample, pairs: Int, settings: Settings) -> PairSignificance:
@@ -75,14 +79,15 @@ def significance_of_pairs(test: str, values: Sample, pairs: Int, settings: Setti
         return PairSignificance(t_test(columns), family)  # |Σd|/√Σd² is t but for a monotone map
     if test == RANDOMIZATION:
         return PairSignificance(alone, family)
-    resamples = _resamples(columns, settings)
+    resamples = _resamples(values, pairs, columns, settings)
     # Here both must agree on skewed differences, too: among many pairs some are skewed by chance.
     adjusted = _both(family, *resamples.together(), resamples.resamples)
     return PairSignificance(_both_alone(alone, columns, resamples), adjusted)
 
 
-def _resamples(columns: Sample, settings: Settings) -> Resamples:
-    return Resamples(columns, settings.level, settings.resamples, settings.seed)
+def _resamples(values: Sample, pairs: Int, columns: Sample, settings: Settings) -> Resamples:
+    made_of = (values, pairs) if values.is_complete and len(pairs) > values.values.shape[1] else None
+    return Resamples(columns, settings.level, settings.resamples, settings.seed, made_of)
 
 
 def _both_alone(flipped: Significance, columns: Sample, resamples: Resamples) -> Significance:
@@ -127,16 +132,16 @@ def _both(
 
 def _flip_arguments(
     values: Sample, pairs: Int, columns: Sample, settings: Settings
-) -> tuple[Float, Int, int, int, float, Int | None]:
+) -> tuple[Float, Int, int, int, float, Int | None, Float | None]:
     """Return sums by unit, and the two columns of them that make up each pair; and how signs are flipped."""
-    how = settings.draws, settings.seed, settings.level
+    how, gaps = (settings.draws, settings.seed, settings.level), columns.sums()
     if values.is_complete:
-        return values.sums(), pairs, *how, None
+        return values.sums(), pairs, *how, None, None if values.is_clustered else gaps
     # A query that one of the two lacks adds 0, whatever its sign. The second of each pair is then a column of
     # zeros: its difference from it is the difference itself.
-    padded = np.column_stack((columns.sums(), np.zeros(values.units)))
+    padded = np.column_stack((gaps, np.zeros(values.units)))
     zeros = np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
-    return padded, zeros, *how, columns.counts()
+    return padded, zeros, *how, columns.counts(), None if values.is_clustered else gaps
 
 
 def intervals_of_differences(
@@ -146,7 +151,7 @@ def intervals_of_differences(
     columns, scale = differences(values, pairs), ranges_of_differences(values.values, pairs, limits)
     low, high = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
     if is_graded(values):
-        ends = _resamples(columns, settings).alone()
+        ends = _resamples(values, pairs, columns, settings).alone()
         # Where few values differ from the commonest one, no resampling knows how far the others may.
         is_fit = ~(np.isnan(ends.low) | is_coarse(columns))
         low[is_fit] = np.maximum(ends.low, scale.low)[is_fit]

@@ -36,33 +36,23 @@ def settled_columns(values: Float) -> Float:
     >>> settled_columns(np.array([[0.1 + 0.2, 1e-9], [0.3, 1e6]])).tolist()
     [[0.3, 0.0], [0.3, 1000000.0]]
     """
-    is_finite = np.isfinite(values)
+    # Transposed, so that a column is in one piece of memory: sorting takes most of the time.
+    columns = values.T.copy()
+    is_finite = np.isfinite(columns)
     # What is no number goes last, and stays as it was.
-    numbers = np.where(is_finite, values, np.inf)
-    near = SLACK * np.maximum(1.0, np.abs(np.where(is_finite, values, 0.0)).max(axis=0, initial=0.0))
+    numbers = np.where(is_finite, columns, np.inf)
+    order = np.argsort(numbers, axis=1)
+    ordered = np.take_along_axis(numbers, order, axis=1)
+    near = SLACK * np.maximum(1.0, np.abs(np.where(is_finite, columns, 0.0)).max(axis=1, initial=0.0))
+    near = near[:, None]
+    # A stretch of neighbors, each near to the one before, is one value: its smallest.
+    begins = np.zeros(columns.shape, np.int64)
     with np.errstate(invalid="ignore"):
-        gaps = np.diff(np.sort(numbers, axis=0), axis=0)
-        # Sorting is quick, and to know which value went where is not. Few columns need to know.
-        unsettled = np.flatnonzero(((gaps > 0) & (gaps <= near)).any(axis=0))
-    settled = np.where(is_finite & (np.abs(values) <= near), 0.0, values)
-    if len(unsettled):
-        settled[:, unsettled] = _stretches_as_one(numbers[:, unsettled], near[unsettled])
-        settled[~is_finite] = values[~is_finite]
-    return settled
-
-
-def _stretches_as_one(numbers: Float, near: Float) -> Float:
-    """Return columns in which a stretch of neighbors, each near to the one before, is its smallest value."""
-    order = np.argsort(numbers, axis=0, kind="stable")
-    ordered = np.take_along_axis(numbers, order, axis=0)
-    begins = np.zeros(numbers.shape, np.int64)
-    with np.errstate(invalid="ignore"):
-        begins[1:] = np.where(np.diff(ordered, axis=0) > near, np.arange(1, len(numbers))[:, None], 0)
-    ordered = np.take_along_axis(ordered, np.maximum.accumulate(begins, axis=0), axis=0)
+        begins[:, 1:] = np.where(np.diff(ordered, axis=1) > near, np.arange(1, len(values)), 0)
+    ordered = np.take_along_axis(ordered, np.maximum.accumulate(begins, axis=1), axis=1)
     ordered[np.abs(ordered) <= near] = 0.0
-    alike = np.empty(numbers.shape)
-    np.put_along_axis(alike, order, ordered, axis=0)
-    return alike
+    np.put_along_axis(numbers, order, ordered, axis=1)
+    return np.where(is_finite, numbers, columns).T.copy()
 
 
 def in_proportion(sizes: Sequence[float], number: int) -> list[float]:

@@ -71,11 +71,13 @@ def sign_flip(
     seed: int = 0,
     level: float = LEVEL,
     units: Int | None = None,
+    settled: Float | None = None,
 ) -> Significance:
     """Return the two-sided p for each pair of columns of `sums`, the sums of values over independent units.
 
     `level` says which p matter once they are adjusted for all pairs: 1 − level, divided by the pairs. `units`
-    is how many units of each pair have a value, if not all: only these can tie.
+    is how many units of each pair have a value, if not all: only these can tie. `settled` are the differences
+    without those by rounding, if they are there already.
 
     >>> sums = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
     >>> sign_flip(sums, np.array([[0, 1]])).p.tolist()      # 2 of the 8 signs are as far from 0
@@ -83,14 +85,14 @@ def sign_flip(
     """
     # Beyond this, all sign patterns are too many even when halves are met in the middle.
     if len(sums) > _EXACT:
-        reached = _Reached.of_sums(sums, pairs, units)
+        reached = _Reached.of_sums(sums, pairs, units, settled)
         for far in _drawn_gaps(sums, pairs, draws, seed):
             reached.count(far)
         return _drawn_sign_flip(sums, pairs, reached, draws, seed, 1 - level)
     unit_counts = np.full(len(pairs), len(sums)) if units is None else units
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
     for part in _column_parts(np.arange(len(pairs)), len(sums)):
-        columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
+        columns = _settled(sums, pairs, part, settled)
         for pair, column in zip(part.tolist(), columns.T, strict=True):
             # A difference of 0 is the same under both signs: leaving it out changes no share.
             difference = column[column != 0]
@@ -107,11 +109,12 @@ def sign_flip_and_max_t(
     seed: int = 0,
     level: float = LEVEL,
     units: Int | None = None,
+    settled: Float | None = None,
 ) -> tuple[Significance, Significance]:
     """Return what `sign_flip` and `max_t` return; the same signs are drawn once, for both."""
     if len(sums) <= _EXACT:
-        return sign_flip(sums, pairs, draws, seed, level, units), max_t(sums, pairs, draws, seed)
-    reached = _Reached.of_sums(sums, pairs, units)
+        return sign_flip(sums, pairs, draws, seed, level, units, settled), max_t(sums, pairs, draws, seed)
+    reached = _Reached.of_sums(sums, pairs, units, settled)
     family = _drawn_max_t(sums, pairs, reached.counted(_drawn_gaps(sums, pairs, draws, seed)))
     return _drawn_sign_flip(sums, pairs, reached, draws, seed, 1 - level), family
 
@@ -205,15 +208,15 @@ class _Reached:
         self._count, self._beyond = np.zeros(len(least)), np.zeros(len(self._halved))
 
     @classmethod
-    def of_sums(cls, sums: Float, pairs: Int, units: Int | None) -> _Reached:
-        """Return counts of no draw yet; `units` are as `sign_flip` has them."""
+    def of_sums(cls, sums: Float, pairs: Int, units: Int | None, settled: Float | None) -> _Reached:
+        """Return counts of no draw yet; `units` and `settled` are as `sign_flip` has them."""
         unit_counts = np.full(len(pairs), len(sums)) if units is None else units
         is_mid, floor = np.zeros(len(pairs), bool), np.zeros(len(pairs))
         total, size = np.empty(len(pairs)), np.empty(len(pairs))
         for part in _column_parts(np.arange(len(pairs)), len(sums)):
             gaps = sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]]
             total[part], size[part] = np.abs(gaps.sum(axis=0)), np.abs(gaps).sum(axis=0)
-            columns = settled_columns(gaps)
+            columns = _settled(sums, pairs, part, settled)
             is_mid[part] = unit_counts[part] - (columns != 0).sum(axis=0) >= _TIES
             wins = (columns * np.sign(columns.sum(axis=0)) > 0).sum(axis=0)
             floor[part] = np.where(is_mid[part], np.minimum(2.0 ** (1 - wins), 1.0), 0.0)
@@ -265,6 +268,12 @@ def _bits(units: int, seed: int, begin: int, rows: int) -> NDArray[np.uint8]:
     """Return the signs of some draws as bits, which the measures that are tested in turn share."""
     stream = np.random.PCG64(seed).advance(begin * units)  # each number is one step of the generator
     return np.packbits(np.random.Generator(stream).random((rows, units)) >= 0.5, axis=1)
+
+
+def _settled(sums: Float, pairs: Int, part: Int, settled: Float | None) -> Float:
+    if settled is not None:
+        return settled[:, part]
+    return settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
 
 
 def _column_parts(columns: Int, rows: int) -> list[Int]:

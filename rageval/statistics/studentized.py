@@ -29,6 +29,7 @@ from rageval.statistics.samples import AT_ONCE, SLACK, Float, Int, Sample
 from rageval.statistics.significance import step_down
 
 _SIDE = 0.025  # of the quantiles in whose units columns are compared
+_SMALL = 100.0  # times the error of a difference is that of what it is made of, at most
 _KEPT = 2**24  # statistics that are kept: 128 MB
 _ROUNDED = 1e-9  # an error this small beside the column's own is rounding
 
@@ -48,7 +49,15 @@ class Studentized(NamedTuple):
 class Resamples:
     """The statistic of each column in each resample: drawn once for p, intervals and the family of all."""
 
-    def __init__(self, columns: Sample, level: float, resamples: int, seed: int) -> None:
+    def __init__(
+        self,
+        columns: Sample,
+        level: float,
+        resamples: int,
+        seed: int,
+        made_of: tuple[Sample, Int] | None = None,
+    ) -> None:
+        """Draw units; `made_of` are the columns and pairs of them that `columns` are the differences of."""
         sums = columns.sums()
         self.means, self.sizes = np.nan_to_num(columns.mean()), columns.sizes()
         self.residuals = sums - self.sizes * self.means
@@ -60,6 +69,7 @@ class Resamples:
         self.observed = np.divide(self.means, self.error, out=np.zeros(len(self.means)), where=self.error > 0)
         # Usually every unit has one value in every column: then two products of matrices do.
         self.are_alike = bool((self.sizes == 1).all())
+        self._made_of = self._centered(*made_of) if made_of is not None and self.are_alike else None
         self.level, self.resamples = level, resamples
         self._times = _times(columns.units, resamples, seed)
         # Kept unless they are too many.
@@ -136,6 +146,16 @@ class Resamples:
         for begin in range(0, self.resamples, number):
             yield np.concatenate([part[:, begin : begin + number] for part in self._kept]).T
 
+    def _centered(self, of: Sample, pairs: Int) -> tuple[Float, Int] | None:
+        """Return the residuals of what the columns are differences of, if these are not small beside them.
+
+        A mean of differences is a difference of means: of 20 runs that are 20 products with resamples, and
+        not 190. A small difference would have the rounding of what it is made of.
+        """
+        if len(self.able) and of.standard_error().max() <= _SMALL * self.error[self.able].min():
+            return of.sums() - of.mean(), pairs
+        return None
+
     def _without_error(self) -> tuple[Float, NDArray[np.bool_]]:
         """Return p where nothing varies: no resample is as far off, unless all values are 0."""
         is_least = (self.error == 0) & (self.means != 0)
@@ -153,7 +173,12 @@ class Resamples:
         # A resample without a single value gives NaN, which counts as far off.
         with np.errstate(invalid="ignore", divide="ignore"):
             if self.are_alike:
-                gap = residuals @ times / units
+                if self._made_of is None:
+                    gap = residuals @ times / units
+                else:
+                    of, pairs = self._made_of
+                    means = of.T @ times / units
+                    gap = means[pairs[part, 0]] - means[pairs[part, 1]]
                 squares = residuals**2 @ times - units * gap**2
                 scale = units / max(units - 1, 1) / units**2
             else:
