@@ -677,7 +677,7 @@ def compare_runs(
 def compare_subject(subject: Subject, scored: Scored, settings: Settings | None = None) -> Comparison:
     """Return the comparison of systems that were scored, with all that is known of them."""
     # What their scores say is among what is said of all, where each remark stands once.
-    results = [replace(scores, remarks=()) for scores in scored.results]
+    results = [scores.with_remarks(()) for scores in scored.results]
     comparison = compare(results, settings, alike=subject.likenesses(results))
     if subject.rules.bounds and subject.kind.completions is not None:
         comparison = subject.kind.completions(comparison, subject, results)

@@ -55,7 +55,7 @@ class PairSignificance(NamedTuple):
     """p of each pair by itself, and among all: signs are flipped, or units drawn, for all pairs together."""
 
     alone: Significance
-    family: Significance
+    together: Significance
 
 
 def significance_alone(test: str, values: Sample, pairs: Int, settings: Settings) -> Significance:
@@ -64,11 +64,9 @@ def significance_alone(test: str, values: Sample, pairs: Int, settings: Settings
     if test == STUDENT:
         return t_test(columns)
     flipped = sign_flip(*_flip_arguments(values, pairs, columns, settings))
-    return (
-        flipped
-        if test == RANDOMIZATION
-        else _both_alone(flipped, columns, _resamples(values, pairs, columns, settings))
-    )
+    if test == RANDOMIZATION:
+        return flipped
+    return _both_alone(flipped, columns, _resamples(values, pairs, columns, settings))
 
 
 def significance_of_pairs(test: str, values: Sample, pairs: Int, settings: Settings) -> PairSignificance:

@@ -275,6 +275,25 @@ def ids(values: Iterable[Any], table: str, column: str, start: int = 1) -> list[
         return [name.encode("utf-8", "surrogatepass") for name in texts]
 
 
+def grouped(
+    outer: Sequence[Any], inner: Sequence[Any], values: Sequence[Any]
+) -> dict[str, dict[str, Any]] | None:
+    """Return columns as `{outer: {inner: value}}`; None if an id is no text, or a pair comes twice.
+
+    >>> grouped(["q", "p", "q"], ["a", "a", "b"], [1, 2, 3])
+    {'q': {'a': 1, 'b': 3}, 'p': {'a': 2}}
+    """
+    if set(map(type, outer)) != {str} or set(map(type, inner)) != {str}:
+        return None
+    groups: dict[str, dict[str, Any]] = {}
+    for group, key, value in zip(outer, inner, values, strict=True):
+        try:
+            groups[group][key] = value
+        except KeyError:
+            groups[group] = {key: value}
+    return groups if sum(map(len, groups.values())) == len(values) else None
+
+
 def finite(values: Iterable[Any], table: str, column: str, start: int = 1) -> list[float]:
     """Return numbers, none of them NaN or infinite; the first of them stands in row `start`."""
     given = list(values)

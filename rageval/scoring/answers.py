@@ -252,7 +252,7 @@ class Answers:
         remarks = list(_table_remarks(results, table))
         own = [remark for remark in remarks if remark not in table.remarks]
         results = [
-            replace(scores, remarks=tuple(remark for remark in own if remark.about.includes(scores.run)))
+            scores.with_remarks(remark for remark in own if remark.about.includes(scores.run))
             for scores in results
         ]
         scored = Scored(results, [*remarks, *_answer_count_remarks(results, table, rules)])

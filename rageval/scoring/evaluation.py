@@ -52,6 +52,7 @@ from rageval.scoring.scores import (
     Scored,
     Scores,
     ScoresTable,
+    no_remarks,
     require_groups,
 )
 from rageval.scoring.sources import (
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 _Made = TypeVar("_Made")
+_RemarksOf = Callable[[Scores], Iterable[Remark]]
 _LOOKED_AT = 50_000  # documents, in search of why none is judged
 
 
@@ -183,23 +185,27 @@ class Evaluator:
             A mapping from measures to their scores; `remarks` has what the command would print about them.
         """
         with in_order("Evaluator.evaluate(run)", run=run):
-            scores = self.score(one_run(run), executor)
-            own, of_all = run_remarks(scores, self), rule_remarks(self)
-            return replace(scores, remarks=(*self.remarks, *own, *of_all))
+            return self._without_collecting(one_run(run), executor, self._remarks_of)
+
+    def _remarks_of(self, scores: Scores) -> list[Remark]:
+        return [*self.remarks, *run_remarks(scores, self), *rule_remarks(self)]
 
     def score(self, source: RunSource, executor: Executor | None = None) -> Scores:
         """Score one run, without remarks."""
+        return self._without_collecting(source, executor, no_remarks)
+
+    def _without_collecting(self, source: RunSource, executor: Any, remarks_of: _RemarksOf) -> Scores:
         # Scoring makes many small objects and no cycles: the collector would only look through them again and
         # again.
         was_on = gc.isenabled()
         gc.disable()
         try:
-            return self._score(source, executor)
+            return self._score(source, executor, remarks_of)
         finally:
             if was_on:
                 gc.enable()
 
-    def _score(self, source: RunSource, executor: Any) -> Scores:
+    def _score(self, source: RunSource, executor: Any, remarks_of: _RemarksOf) -> Scores:
         if executor is not None:
             source = hooks.run_in_parts(source, executor)
         if self._looks_twice:
@@ -252,7 +258,7 @@ class Evaluator:
         absent = frozenset(names) - judged.keys()
         fields = {"is_adaptive": self.qrels.is_adaptive, "absent": absent, "made_by": self._fingerprint}
         fields["is_foreign"] = self._is_foreign(notes)
-        return Scores(source.name, tuple(scores), notes, judged, **fields)
+        return Scores(source.name, tuple(scores), notes, judged, remarks_of=remarks_of, **fields)
 
     def _signature(self, measure: AnyMeasure, view: View, of_run: Mapping[str, str]) -> str:
         """Return the measure's signature, with the judges of documents where they are known."""
@@ -501,7 +507,7 @@ class Runs:
                 refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
             own = run_remarks(scores, self.evaluator)
-            results.append(replace(scores, remarks=(*own, *of_all)))
+            results.append(scores.with_remarks([*own, *of_all]))
             remarks += own
         scored = Scored(results, [*remarks, *of_all], refused)
         if self.gold is None or not results:

@@ -47,7 +47,7 @@ def with_people(scored: Scored, human: HumanLabels) -> Scored:
         for score in scores.scores
         if score.people is not None
     }
-    results = [replace(scores, remarks=tuple(_about_judge(scores.remarks, corrected))) for scores in results]
+    results = [scores.with_remarks(_about_judge(scores.remarks, corrected)) for scores in results]
     # What people labeled that the judge knows nothing of.
     about = Scope(file=gold.draw.name)
     unmatched = [

@@ -23,6 +23,7 @@ from rageval.files.objects import (
     columns_of,
     columns_of_frame,
     graded,
+    grouped,
     ids,
     is_missing,
     mappings,
@@ -240,15 +241,17 @@ class Qrels:
         name: str,
     ) -> Qrels:
         query, doc, relevance, nugget = columns or ((), (), (), ())
-        docs = ids(doc, name, "doc_id")
-        rows = QrelsRows(
-            name,
-            range(1, len(docs) + 1),
+        docs, queries, nuggets = (
+            ids(doc, name, "doc_id"),
             ids(query, name, "query_id"),
-            docs,
             ids(nugget, name, "nugget"),
-            graded(relevance, name, "relevance", LARGEST_GRADE),
         )
+        grades = graded(relevance, name, "relevance", LARGEST_GRADE)
+        # The compiled reader takes dicts.
+        judgements = _as_dict(query, nugget, doc, grades)
+        if judgements is not None and (qrels := cls._of_dict(judgements, name)) is not None:
+            return qrels
+        rows = QrelsRows(name, range(1, len(docs) + 1), queries, docs, nuggets, grades)
         return cls.of_rows(name, [_regrouped([rows])] if docs else [])
 
     @classmethod
@@ -724,6 +727,22 @@ def _joined(parts: list[QrelsRows]) -> QrelsRows:
         return parts[0]
     columns = zip(*(part[1:] for part in parts), strict=True)
     return QrelsRows._make((parts[0].source, *([*chain.from_iterable(column)] for column in columns)))
+
+
+def _as_dict(
+    queries: Sequence[Any], nuggets: Sequence[Any], docs: Sequence[Any], grades: Sequence[float]
+) -> dict[str, Any] | None:
+    """Return columns as `from_dict` takes them; None if a dict does not hold the same in the same order."""
+    if set(nuggets) == {_NO_NUGGET}:
+        return grouped(queries, docs, grades)
+    pairs = list(zip(queries, nuggets, strict=True))
+    if set(map(type, chain(queries, nuggets, docs))) != {str} or len(set(pairs)) != len(begins(pairs)):
+        return None
+    judgements: dict[str, dict[str, dict[str, float]]] = {}
+    for query, nugget, doc, grade in zip(queries, nuggets, docs, grades, strict=True):
+        judgements.setdefault(query, {}).setdefault(nugget, {})[doc] = grade
+    rows = sum(len(of) for by_nugget in judgements.values() for of in by_nugget.values())
+    return judgements if rows == len(docs) else None
 
 
 class _Topic:

@@ -10,7 +10,7 @@ from operator import eq, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, Place
-from rageval.files.objects import column_of, columns_of, columns_of_frame, finite, ids, mappings
+from rageval.files.objects import column_of, columns_of, columns_of_frame, finite, grouped, ids, mappings
 from rageval.files.opening import Complaints
 from rageval.files.trec import RunRows
 from rageval.records import ScoredDoc
@@ -362,7 +362,11 @@ class Run:
     def _from_columns(cls, columns: list[Any], name: str, dedup: str | None = None) -> Run:
         query_id, doc_id, score = columns or ((), (), ())
         docs, queries = ids(doc_id, name, "doc_id"), ids(query_id, name, "query_id")
-        rows = RunRows(name, range(1, len(docs) + 1), queries, docs, finite(score, name, "score"))
+        scores = finite(score, name, "score")
+        # The compiled reader takes dicts, and whoever looks into the run gets its rows.
+        if ranking := grouped(query_id, doc_id, scores):
+            return cls(name, ranking=ranking)
+        rows = RunRows(name, range(1, len(docs) + 1), queries, docs, scores)
         return cls.of_rows(name, [rows] if docs else [], dedup)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Real
@@ -320,6 +320,11 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", "its aggregate"))
 
 
+def no_remarks(_: Scores) -> Iterable[Remark]:
+    """Return nothing: what scores have before somebody looked at them."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Scores(Displayed, Mapping[Any, Score]):
     """The scores of one run: a mapping from measures, in any spelling, to `Score` objects.
@@ -329,7 +334,7 @@ class Scores(Displayed, Mapping[Any, Score]):
     `is_adaptive` says that earlier judgements chose what was judged: such scores are not tested. `is_foreign`
     says that none of the retrieved documents is judged: the values are meaningless. `absent` are
     the judged queries that the run lacks. `made_by` identifies the judgements of documents. `remarks` are
-    notes for the reader, printed below the scores.
+    notes for the reader, printed below the scores; `remarks_of` makes them once they are asked for.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -351,7 +356,21 @@ class Scores(Displayed, Mapping[Any, Score]):
     is_foreign: bool = field(default=False, repr=False)
     absent: frozenset[str] = field(default=frozenset(), repr=False)
     made_by: Fingerprint | None = field(default=None, repr=False, compare=False)
-    remarks: tuple[Remark, ...] = field(default=(), repr=False, compare=False)
+    remarks_of: Callable[[Scores], Iterable[Remark]] = field(default=no_remarks, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What makes the remarks may hold all judgements: they are made before they are sent.
+        return self.__dict__ | {"remarks": self.remarks, "remarks_of": no_remarks}
+
+    @cached_property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What should be known of the scores."""
+        return tuple(self.remarks_of(self))
+
+    def with_remarks(self, remarks: Iterable[Remark]) -> Scores:
+        """Return the same scores with these remarks."""
+        kept = tuple(remarks)
+        return replace(self, remarks_of=lambda _: kept)
 
     @property
     def judged(self) -> int:
@@ -467,7 +486,7 @@ class Scored(NamedTuple):
     def table(self) -> ScoresTable:
         """The scores with all remarks: of each system those that concern it."""
         results = (
-            replace(scores, remarks=tuple(r for r in self.remarks if r.about.includes(scores.run)))
+            scores.with_remarks(remark for remark in self.remarks if remark.about.includes(scores.run))
             for scores in self.results
         )
         return ScoresTable(results, self.remarks)

@@ -87,7 +87,7 @@ def sign_flip(
     if len(sums) > _EXACT:
         reached = _Reached.of_sums(sums, pairs, units, settled)
         for far in _drawn_gaps(sums, pairs, draws, seed):
-            reached.count(far)
+            reached.count_draws(far)
         return _drawn_sign_flip(sums, pairs, reached, draws, seed, 1 - level)
     unit_counts = np.full(len(pairs), len(sums)) if units is None else units
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
@@ -183,7 +183,7 @@ def _drawn_sign_flip(
         columns, chosen = np.unique(pairs[open_], return_inverse=True)
         rest = reached.only(open_)
         for far in _drawn_gaps(sums[:, columns], chosen.reshape(-1, 2), more_draws, seed, draws):
-            rest.count(far)
+            rest.count_draws(far)
         count[open_] += rest.times()
         # Not above what led here: a second look must not make p larger than one that had no second look.
         edge = (draws // _SMALL + 2) / (draws + 1)
@@ -228,7 +228,7 @@ class _Reached:
         """Return counts of some pairs, of no draw yet."""
         return _Reached(self._least[chosen], self._most[chosen], self._is_halved[chosen], self.floor[chosen])
 
-    def count(self, far: Float) -> None:
+    def count_draws(self, far: Float) -> None:
         """Count draws (rows) by how far the sum of each pair is from 0."""
         self._count += (far >= self._least).sum(axis=0)
         self._beyond += (far[:, self._halved] > self._most[self._halved]).sum(axis=0)
@@ -236,7 +236,7 @@ class _Reached:
     def counted(self, drawn: Iterable[Float]) -> Iterator[Float]:
         """Yield the same draws, and count them."""
         for far in drawn:
-            self.count(far)
+            self.count_draws(far)
             yield far
 
     def times(self) -> Float:

@@ -146,14 +146,14 @@ class Resamples:
         for begin in range(0, self.resamples, number):
             yield np.concatenate([part[:, begin : begin + number] for part in self._kept]).T
 
-    def _centered(self, of: Sample, pairs: Int) -> tuple[Float, Int] | None:
+    def _centered(self, runs: Sample, pairs: Int) -> tuple[Float, Int] | None:
         """Return the residuals of what the columns are differences of, if these are not small beside them.
 
         A mean of differences is a difference of means: of 20 runs that are 20 products with resamples, and
         not 190. A small difference would have the rounding of what it is made of.
         """
-        if len(self.able) and of.standard_error().max() <= _SMALL * self.error[self.able].min():
-            return of.sums() - of.mean(), pairs
+        if len(self.able) and runs.standard_error().max() <= _SMALL * self.error[self.able].min():
+            return runs.sums() - runs.mean(), pairs
         return None
 
     def _without_error(self) -> tuple[Float, NDArray[np.bool_]]:
@@ -176,8 +176,8 @@ class Resamples:
                 if self._made_of is None:
                     gap = residuals @ times / units
                 else:
-                    of, pairs = self._made_of
-                    means = of.T @ times / units
+                    runs, pairs = self._made_of
+                    means = runs.T @ times / units
                     gap = means[pairs[part, 0]] - means[pairs[part, 1]]
                 squares = residuals**2 @ times - units * gap**2
                 scale = units / max(units - 1, 1) / units**2

@@ -56,15 +56,46 @@ def values_of(run: Dicts, qrels: Dicts) -> object:
 
 
 def content_of(_: Dicts, qrels: Dicts) -> object:
-    read = Qrels.from_dict(qrels)
+    read = qrels if isinstance(qrels, Qrels) else Qrels.from_dict(qrels)
     numbers = [read.numbers(index, [b"a", b"d e", b"none"]) for index in range(len(read.query_ids))]
     return list(read), [read.nuggets(query) for query in read.query_ids], read.declared, numbers
+
+
+def rows_of(mapping: Dicts, *names: str) -> list[Dicts]:
+    """The same as records; often in an order that no dict has, and at times with a row twice."""
+    levels = [(query, inner) for query, inner in mapping.items()]
+    rows = [
+        {"query_id": query, names[0]: key, "relevance": value}
+        for query, inner in levels
+        for key, value in inner.items()
+        if not isinstance(value, dict)
+    ]
+    for query, inner in levels:
+        for nugget, docs in inner.items():
+            if isinstance(docs, dict):
+                rows += [
+                    {"query_id": query, names[0]: doc, "nugget_id": nugget, "relevance": grade}
+                    for doc, grade in docs.items()
+                ]
+    rng = random.Random(len(rows))
+    if rng.random() < 0.5:
+        rng.shuffle(rows)
+    return rows + rows[: rng.random() < 0.1]
+
+
+def values_of_rows(run: Dicts, qrels: Dicts) -> object:
+    records = [
+        {"query_id": row["query_id"], "doc_id": row["doc_id"], "score": row["relevance"]}
+        for row in rows_of(run, "doc_id")
+    ]
+    judged = rows_of(qrels, "doc_id")
+    return *values_of(records, judged), content_of({}, Qrels.from_records(judged))  # type: ignore[arg-type,misc]
 
 
 @pytest.mark.slow
 @needed
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("look", "draws"), [(values_of, 70), (content_of, 400)])
+@pytest.mark.parametrize(("look", "draws"), [(values_of, 70), (content_of, 400), (values_of_rows, 200)])
 def test_both_readers_find_the_same_or_refuse_it_alike(
     look: Callable[[Dicts, Dicts], object], draws: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
