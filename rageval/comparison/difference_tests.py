@@ -55,7 +55,7 @@ class PairSignificance(NamedTuple):
     """p of each pair by itself, and among all: signs are flipped, or units drawn, for all pairs together."""
 
     alone: Significance
-    together: Significance
+    among_all: Significance
 
 
 def significance_alone(test: str, values: Sample, pairs: Int, settings: Settings) -> Significance:
