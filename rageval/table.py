@@ -139,6 +139,24 @@ class Prose(str):
     __slots__ = ()
 
 
+class Headline(Prose):
+    """The result in a sentence, which a terminal prints in bold."""
+
+    __slots__ = ()
+
+
+class Good(str):
+    """Text of a good result, which a terminal prints in green."""
+
+    __slots__ = ()
+
+
+class Bad(str):
+    """Text of a bad result, which a terminal prints in red."""
+
+    __slots__ = ()
+
+
 class Code(str):
     """Text to be copied as it stands, such as a signature."""
 
@@ -199,12 +217,14 @@ class _Terminal(Printer):
             shown = _shown(table)
         if table.title:
             yield visible(table.title)
-        yield from _draw_table(shown, table.label_columns, width)
+        yield from _draw_table(shown, table.label_columns, width, paint=in_color())
         for note in table.notes:
             yield from self.text(Prose(note))
 
     def text(self, text: str) -> Iterator[str]:
-        if isinstance(text, Prose):
+        if isinstance(text, Headline) and in_color():
+            yield from (painted(text, line) for line in wrapped(visible(text)))
+        elif isinstance(text, Prose):
             yield from wrapped(visible(text))
         elif isinstance(text, Code):
             yield from wrapped(visible(text), "|")
@@ -389,6 +409,21 @@ def on_terminal() -> bool:
     return not _is_into_file and sys.stdout is not None and sys.stdout.isatty()
 
 
+# What a terminal is told before a text, by the text's kind; none of it is in a file or a pipe.
+_PAINT = {Headline: "1", Good: "32", Bad: "31"}
+
+
+def in_color() -> bool:
+    """Return whether somebody is looking at a terminal with colors, and wants them (https://no-color.org)."""
+    return on_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def painted(text: str, shown: str) -> str:
+    """Return what is shown of a text in the color of its kind."""
+    code = _PAINT.get(type(text))
+    return shown if code is None else f"\x1b[{code}m{shown}\x1b[0m"
+
+
 def terminal_width() -> int | None:
     """Return how many characters fit on a line, where somebody is looking or COLUMNS says it."""
     # In a pipe or a file no line is cut: whoever reads it there may search for whole names.
@@ -417,7 +452,13 @@ def wrapped(text: str, between: str = " ") -> Iterator[str]:
 
 def _shown(table: Table) -> list[list[str]]:
     """Return a table as text that a terminal does not obey."""
-    return [[visible(cell) for cell in row] for row in _grid(table)]
+    return [[_shown_cell(cell) for cell in row] for row in _grid(table)]
+
+
+def _shown_cell(cell: str) -> str:
+    """Return a cell without what a terminal obeys; it stays of its kind where that has a color."""
+    kind = type(cell)
+    return kind(visible(cell)) if kind in _PAINT else visible(cell)
 
 
 def drawn(table: Table, width: int | None = None, *, together: bool = False) -> Iterator[str]:
@@ -430,10 +471,10 @@ def drawn(table: Table, width: int | None = None, *, together: bool = False) -> 
 
 
 def _draw_table(
-    shown: list[list[str]], labels: int, width: int | None, together: bool = False
+    shown: list[list[str]], labels: int, width: int | None, together: bool = False, *, paint: bool = False
 ) -> Iterator[str]:
     if width is None:
-        yield from columns(shown, labels, is_ruled=True)
+        yield from columns(shown, labels, is_ruled=True, paint=paint)
         return
     repeated = labels if together or labels < len(shown[0]) else 1
     _shorten_labels(shown, repeated, width, together)
@@ -442,20 +483,33 @@ def _draw_table(
         if number:
             yield ""
         yield from columns(
-            [[row[index] for index in kept] for row in shown], min(labels, len(kept)), is_ruled=True
+            [[row[index] for index in kept] for row in shown],
+            min(labels, len(kept)),
+            is_ruled=True,
+            paint=paint,
         )
 
 
 def columns(
-    shown: Sequence[Sequence[str]], labels: int | None = None, *, is_ruled: bool = False
+    shown: Sequence[Sequence[str]],
+    labels: int | None = None,
+    *,
+    is_ruled: bool = False,
+    paint: bool = False,
 ) -> Iterator[str]:
-    """Yield rows of text in columns; labels (by default all) stand left, and the head may be ruled off."""
+    """Yield rows of text in columns; labels (by default all) stand left, and the head may be ruled off.
+
+    To `paint` is to color results, for a terminal.
+    """
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for index, row in enumerate(shown):
         cells = [
             cell.ljust(width) if labels is None or column < labels else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
+        cells[-1] = cells[-1].rstrip()
+        if paint:  # last, as colors take no place on the screen
+            cells = list(map(painted, row, cells))
         yield "  ".join(cells).rstrip()
         if index == 0 and is_ruled:
             yield "  ".join("─" * width for width in widths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -18,8 +19,11 @@ from rageval.table import (
     NUMBER,
     PRINTERS,
     TALLY,
+    Bad,
     Code,
     Column,
+    Good,
+    Headline,
     Latex,
     Marked,
     P,
@@ -189,3 +193,22 @@ def test_formats_are_from_one_list() -> None:
     # Qrels and questions, which other programs read, are no table; findings are lines.
     others = {name for name in names if not set(FORMATS) <= set(names[name])}
     assert others == {"datasets export", "doctor", "validate"}
+
+
+def test_color_is_on_terminals_that_want_it_and_changes_no_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["a", Good("higher"), 1], ["b\x1b[31m", Bad("lower"), 20]]
+    table = Table([Column("run"), Column("verdict"), Column("n", COUNT)], rows, 2)
+    parts = [Headline("a is better."), table]
+    plain = list(lines("table", lambda: parts))
+    monkeypatch.setattr("rageval.table.on_terminal", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    colored = list(lines("table", lambda: parts))
+    assert [re.sub(r"\x1b\[\d+m", "", line) for line in colored] == plain
+    codes = [re.findall(r"\x1b\[(\d+)m", line) for line in colored]
+    assert codes == [["1", "0"], [], [], ["32", "0"], ["31", "0"]]
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as without:
+            without.setenv(name, value)
+            assert list(lines("table", lambda: parts)) == plain

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rageval import hooks
-from rageval.cli._output import say
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MeasureError, Place, UsageError
 from rageval.files.columnar import unlike_ours
@@ -289,5 +288,5 @@ def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ())
     usual, example = kind.suggestion(files) if kind.suggestion and files else ("", kind.example)
     if not usual:
         raise UsageError(f"no measure named; use {example} (see: rageval measures)")
-    say(f"no measure named, so {usual}, the rubric's own")
+    inputs.remarks.append(Remark("usual_measure", facts={"measures": usual}))
     return parse_measures(usual)

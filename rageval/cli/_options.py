@@ -469,7 +469,11 @@ class Comparing(Scoring):
     bounds: opt.Bounds = False
     baseline: Annotated[
         str,
-        opt.claimed("Compare with this run (default: the best by each measure).", metavar="RUN", shows=False),
+        opt.claimed(
+            "Compare with this run (default: of two runs the first, of several the best by each measure).",
+            metavar="RUN",
+            shows=False,
+        ),
     ] = "best"
     all_pairs: opt.AllPairs = False
     test: opt.Test = "auto"

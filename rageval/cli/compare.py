@@ -39,6 +39,7 @@ from rageval.measures.parsing import parse_measure
 from rageval.table import FORMATS, lines, records_of
 from rageval.views.comparisons import ByQuery, BySlice, latex_of, lines_of, parts_of
 from rageval.views.plots import figure_of_comparison, save
+from rageval.views.remarks import brief
 
 if TYPE_CHECKING:
     from rageval.comparison import Comparison, Pair
@@ -87,6 +88,13 @@ class Options(Comparing):
             choices=_FORMATS,
         ),
     ] = "table"
+    details: Annotated[
+        bool,
+        opt.printed(
+            "Also print effect sizes, wins and losses, the smallest difference these queries could detect,"
+            " how many queries the observed one needs, the signature, and every remark."
+        ),
+    ] = False
     output: opt.Output | None = None
     show: Annotated[
         Literal["interval", "p"] | None,
@@ -113,10 +121,9 @@ class Options(Comparing):
 def compare(words: tuple[str, ...], options: Options) -> None:
     """Compare runs, judged answers of several systems, or tables of answers.
 
-    Prints each run's mean with a bootstrap interval, and the paired difference to the baseline with interval,
-    p, effect size, wins, ties and losses. Also prints the smallest difference these queries could detect, and
-    how many queries the observed one needs. A run whose judgements failed is not called worse, and equal runs
-    are called equal.
+    Prints the verdict in a sentence, each run's mean with a bootstrap interval, and paired differences with
+    intervals and p: of two runs the second minus the first, of several each against the best, or --baseline.
+    A run whose judgements failed is not called worse, and equal runs are called equal.
 
     \b
     rageval compare v1.csv v2.csv
@@ -149,13 +156,14 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         comparison = _sort_comparison(comparison, [scores.run for scores in results], options.sort)
     typed = set_remarks([*options.measures, *inputs.measures], options.compat)
     # Scoring and comparing may say the same of a run; once is enough.
-    say(*unique([*typed, *remarks, *comparison.remarks]))
+    beside = unique([*typed, *remarks, *comparison.remarks])
     # What Python shows beneath a comparison stands in JSON, too.
     comparison = replace(comparison, remarks=unique([*comparison.remarks, *remarks]))
     if plot is not None:
         curves = subject.kind.curves(subject, results, settings) if subject.kind.curves is not None else []
         save(figure_of_comparison(comparison, results, options.size, curves), plot)
     deliver(_comparison_lines(comparison, results, inputs, options), options.output)
+    say(*(beside if options.details else brief(beside)))
     refuse(refused)
 
 
@@ -181,7 +189,7 @@ def _comparison_lines(
     if style == "latex":
         return latex_of(comparison, options.caption, options.label, options.show or "", places)
     if not options.by_query and not options.by:
-        return lines_of(comparison, style, places)
+        return lines_of(comparison, style, places, options.details)
     values: ByQuery | BySlice = ByQuery(comparison, results)
     if options.by:
         sources = results[0].scores[0].query_ids, options.questions, inputs.question_sources
@@ -189,7 +197,7 @@ def _comparison_lines(
     key = "slices" if options.by else "by_query"
     return lines(
         style,
-        lambda: [*parts_of(comparison, places), *values.parts(places)],
+        lambda: [*parts_of(comparison, places, options.details), *values.parts(places)],
         # In rows the values of each query stand alone, as their columns are others.
         lambda: values.data(places),
         record=lambda: comparison.as_dict() | {key: list(records_of(values.data()))},

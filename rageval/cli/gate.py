@@ -47,9 +47,9 @@ from rageval.options import settings_from
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
 from rageval.scoring.query_groups import clusters_of, slices_of
 from rageval.subjects import RUNS, refuse_other_options
-from rageval.table import as_json
+from rageval.table import as_json, lines
 from rageval.text import visible
-from rageval.views.gates import junit, junit_of_error, markdown, markdown_of_error
+from rageval.views.gates import junit, junit_of_error, markdown, markdown_of_error, parts_of
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
@@ -448,15 +448,14 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
 
 def _write_outcome(report: GateReport, options: Options) -> int:
     """Print the table, write the files, and return the exit code."""
-    say(*report.sentences())
     if options.md:
         _write_text(options.md, markdown(report))
     if options.junit:
         _write_text(options.junit, junit(report))
     if options.json:
         _write_text(options.json, as_json(report.as_dict()) + "\n")
-    # The remarks stand on standard error already.
-    print_lines([str(replace(report, remarks=())), visible(report.signature)])
+    print_lines(lines("table", lambda: parts_of(report)))
+    say(*report.sentences())
     if report.verdict == "inconclusive" and options.inconclusive == "pass":
         say("inconclusive, but passed (--inconclusive pass)")
         return 0

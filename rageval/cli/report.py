@@ -75,7 +75,7 @@ class Options(Comparing):
     )
     by: Annotated[opt.By | None, "Slices by fields of the questions: domain,question_type."] = None
     title: Annotated[str, opt.printed("Title of the page.")] = "Evaluation report"
-    details: Annotated[
+    queries: Annotated[
         int | None,
         opt.printed(
             "Number of queries with evidence. For answers: the worst first; else those on which runs differ"
@@ -159,7 +159,7 @@ def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[s
     extra = PageInputs(
         title=options.title,
         groups=groups,
-        details=options.details,
+        details=options.queries,
         nuggets=options.nuggets,
         questions=options.questions,
         evidence=options.evidence,

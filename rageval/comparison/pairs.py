@@ -213,6 +213,8 @@ class Tested(NamedTuple):
         """Return the pairs that were asked for; where they are with the best run, that comes second."""
         if settings.all_pairs or settings.baseline != BEST:
             return self
+        if len(self.pairs) == 1:  # of two runs, what the second has more than the first
+            return self._replace(pairs=self.pairs[:, ::-1], direction=-self.direction)
         # All pairs were tested, as the best was found by looking at all; only those with it are shown.
         rows = np.flatnonzero((self.pairs == self.base).any(axis=1))
         pairs = self.pairs[rows]

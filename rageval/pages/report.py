@@ -54,7 +54,6 @@ from rageval.pages.evidence import (
     traces,
     without_fence,
 )
-from rageval.pages.page import ranked
 from rageval.records import Question
 from rageval.scoring.answers import Answers, read_judgements
 from rageval.scoring.arguments import items_of
@@ -67,6 +66,7 @@ from rageval.scoring.subject import Subject
 from rageval.scoring.trajectories import AgentRun, Trajectories
 from rageval.text import visible
 from rageval.version import __version__
+from rageval.views.verdicts import ranked
 
 Report = dict[str, Any]
 _DETAILS = 100  # queries

@@ -19,9 +19,12 @@ from rageval.table import (
     NUMBER,
     PRINTERS,
     TALLY,
+    Bad,
     Code,
     Column,
     Display,
+    Good,
+    Headline,
     Latex,
     Marked,
     P,
@@ -43,6 +46,7 @@ from rageval.views.bases import (
     uncorrected_notes,
 )
 from rageval.views.scores import LOW_IS_GOOD, typeset
+from rageval.views.verdicts import verdict_of
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Cell, Comparison, FrontierPoint, Pair, Settings
@@ -234,14 +238,15 @@ def sentences(
     return parts
 
 
-def notes_of(comparison: Comparison) -> list[str]:
+def notes_of(comparison: Comparison, details: bool = False) -> list[str]:
     """Return the notes under the tables: why pairs have no verdict, and what the marks mean."""
     reasons = [
         f"{pair.run} and {pair.other}, {pair.measure}: {joined_text(pair.reasons)}"
         for pair in comparison.pairs
         if pair.reasons
     ]
-    return [*reasons, *legend(comparison)]
+    power = f"detectable and needed at power {comparison.settings.power:g}"
+    return [*reasons, *legend(comparison), *([power] if details and not comparison.gold else [])]
 
 
 def legend(comparison: Comparison) -> Iterator[str]:
@@ -259,7 +264,7 @@ def legend(comparison: Comparison) -> Iterator[str]:
         yield (
             f"'> a' means significantly better than a{whose} ({test},"
             f" {adjusted_over(comparison)}, {1 - settings.level:.3g}){f'; {pairs}' if pairs else ''};"
-            f" intervals {settings.level:.4g}; detectable and needed at power {settings.power:g}"
+            f" intervals {settings.level:.4g}"
         )
     yield from uncorrected_notes(comparison.bases, bool(comparison.gold))
     if comparison.frontier:
@@ -382,45 +387,69 @@ def _marked_cell(cell: Cell, comparison: Comparison, places: int, show: str, for
     return Marked(cell.value, interval, small, note, beaten_by(cell, comparison), cell.is_best)
 
 
+_Cells = list[tuple[Column, Callable[["Pair"], Any]]]
+
+
+def _pairs_table(comparison: Comparison, cells: _Cells, head: _Cells | None = None) -> Table:
+    """Return a row a pair and measure: both, what stands at the head of the row, and the cells."""
+    head = head or []
+    measure = Column("measure"), lambda pair: pair.measure
+    names: _Cells = [(Column("run"), lambda pair: pair.run), (Column("against"), lambda pair: pair.other)]
+    # Names of runs are long; the table of values has a letter for each.
+    letters = letters_of(comparison)
+    runs: _Cells = [(Column("runs"), lambda pair: f"{letters[pair.run]} - {letters[pair.other]}")]
+    narrow = table_of([measure, *runs, *head, *cells], comparison.pairs, 2 + len(head))
+    return table_of([measure, *names, *head, *cells], comparison.pairs, 3 + len(head))._replace(narrow=narrow)
+
+
 def pairs_of(comparison: Comparison, places: int = 4) -> Table:
-    """Return a row a pair and measure: the difference, its test, and the verdict."""
+    """Return a row a pair and measure: the verdict, the difference with its interval, and p."""
     by_labels = bool(comparison.gold)
     difference = partial(Column, kind=NUMBER, places=places, sign="+", nan="-" if by_labels else None)
-    p = partial(Column, kind=P, nan="-" if by_labels else None)
-    cells: list[tuple[Column, Callable[[Pair], Any]]] = [
-        (Column("measure"), lambda pair: pair.measure),
-        (Column("run"), lambda pair: pair.run),
-        (Column("against"), lambda pair: pair.other),
-    ]
+    cells: _Cells = []
     if by_labels:
         cells.append((difference("judge", none="-"), lambda pair: _of_labels(pair, pair.judged)))
     cells += [
         (difference("corrected" if by_labels else "difference"), lambda pair: pair.difference),
         (difference("low"), lambda pair: pair.low),
         (difference("high"), lambda pair: pair.high),
-        (p("p"), lambda pair: pair.p),
-        (p(f"p ({ADJUSTMENTS[comparison.settings.adjust]})"), lambda pair: pair.adjusted),
+        (_p_column(comparison), lambda pair: pair.adjusted),
     ]
     if by_labels:
-        cells += [
-            (Column("labels", COUNT, none="-"), lambda pair: pair.labels),
-            (Column("gain", NUMBER, 0, none="-", nan="-"), lambda pair: _of_labels(pair, pair.gain)),
-        ]
+        cells.append((Column("labels", COUNT, none="-"), lambda pair: pair.labels))
+    if not by_labels and any(pair.every_completion for pair in comparison.pairs):
+        cells.append((Column("every completion", none="-"), lambda pair: pair.every_completion or None))
+    return _pairs_table(comparison, cells, [(Column("verdict"), _toned_ruling)])
+
+
+def _p_column(comparison: Comparison) -> Column:
+    """Return the column of p, whose name says how it is adjusted, where there is anything to adjust for."""
+    is_adjusted = not adjusted_over(comparison).startswith(ONE_PAIR)
+    name = f"p ({ADJUSTMENTS[comparison.settings.adjust]})" if is_adjusted else "p"
+    return Column(name, P, nan="-" if comparison.gold else None)
+
+
+def _toned_ruling(pair: Pair) -> str:
+    """Return what is claimed of a pair, good or bad for its first run; the first sentence names the basis."""
+    if pair.better_run is None:
+        return str(pair.ruling)
+    return (Good if pair.better_run == pair.run else Bad)(pair.ruling)
+
+
+def details_of(comparison: Comparison, places: int = 4) -> Table:
+    """Return a row a pair and measure with what plans need: effect, p by itself, and how many queries."""
+    if comparison.gold:
+        gain = Column("gain", NUMBER, 0, none="-", nan="-")
+        cells: _Cells = [(gain, lambda pair: _of_labels(pair, pair.gain))]
     else:
-        cells += [
+        cells = [
             (Column("effect", NUMBER, 2, "+", nan="-"), lambda pair: pair.effect),
             (Column("won-tied-lost", TALLY), lambda pair: (pair.wins, pair.ties, pair.losses)),
             (Column("detectable", NUMBER, places), _detectable),
             (Column("needed"), lambda pair: pair.needed),
         ]
-    cells.append((Column("verdict"), lambda pair: pair.verdict))
-    if not by_labels and any(pair.every_completion for pair in comparison.pairs):
-        cells.append((Column("every completion", none="-"), lambda pair: pair.every_completion or None))
-    # Names of runs are long; the table of values has a letter for each.
-    letters = letters_of(comparison)
-    runs = Column("runs"), lambda pair: f"{letters[pair.run]} - {letters[pair.other]}"
-    narrow = table_of([cells[0], runs, *cells[3:]], comparison.pairs, 2)
-    return table_of(cells, comparison.pairs, 3)._replace(narrow=narrow)
+    p = Column("p unadjusted", P, nan="-" if comparison.gold else None)
+    return _pairs_table(comparison, [(p, lambda pair: pair.p), *cells])
 
 
 def frontier_table(comparison: Comparison, places: int = 4) -> Table:
@@ -460,13 +489,22 @@ def _detectable(pair: Pair) -> float | str:
     return "-" if math.isnan(pair.p) else "not reachable"
 
 
-def parts_of(comparison: Comparison, places: int = 4) -> list[Table | str]:
-    """Return what people read: both tables, and what the marks mean."""
+def parts_of(comparison: Comparison, places: int = 4, details: bool = False) -> list[Table | str]:
+    """Return what people read: the verdict, the tables, what the marks mean; with details, all the rest."""
     tables = [values_of(comparison, places), pairs_of(comparison, places)]
+    if details:
+        tables.append(details_of(comparison, places))
     if comparison.frontier:
         tables.append(frontier_table(comparison, places))
     shown = [part for table in tables for part in (table, "")]
-    return [*shown, *map(Prose, notes_of(comparison)), Code(comparison.signature)]
+    notes = [*map(Prose, notes_of(comparison, details))]
+    return [
+        Headline(verdict_of(comparison, places)),
+        "",
+        *shown,
+        *notes,
+        *([Code(comparison.signature)] if details else []),
+    ]
 
 
 def data_of(comparison: Comparison, places: int = 4) -> Table:
@@ -503,7 +541,7 @@ class ComparisonDisplay(Display["Comparison"]):
         for pair in self.shown.pairs:
             difference = Marked(pair.difference, (pair.low, pair.high))
             rows.append([pair.measure, pair.run, pair.other, difference, pair.adjusted, pair.verdict])
-        title = "; ".join([f"{len(self.shown.runs):,} runs", *self.sentences()])
+        title = " ".join([verdict_of(self.shown), *(f"{sentence}." for sentence in self.sentences())])
         return Table(columns, rows, 3, title)
 
     def tables(self, places: int = 4) -> list[Table]:
@@ -520,11 +558,11 @@ class ComparisonDisplay(Display["Comparison"]):
         return latex_of(self.shown, caption, label, show, places)
 
 
-def lines_of(comparison: Comparison, style: str, places: int = 4) -> Iterator[str]:
+def lines_of(comparison: Comparison, style: str, places: int = 4, details: bool = False) -> Iterator[str]:
     """Yield the lines of a comparison in one of the formats of tables; in LaTeX, see `latex_of`."""
     return lines(
         style,
-        lambda: parts_of(comparison, places),
+        lambda: parts_of(comparison, places, details),
         lambda: (frontier_data if comparison.frontier else data_of)(comparison, places),
         record=comparison.as_dict,
     )

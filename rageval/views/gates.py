@@ -11,7 +11,19 @@ from xml.sax.saxutils import quoteattr
 
 from rageval.comparison.gate import Decision, GateReport
 from rageval.core.estimate import Estimate
-from rageval.table import COUNT, NUMBER, Column, Display, Table, md_code, md_line, table_of
+from rageval.table import (
+    COUNT,
+    NUMBER,
+    Bad,
+    Column,
+    Display,
+    Good,
+    Headline,
+    Table,
+    md_code,
+    md_line,
+    table_of,
+)
 from rageval.text import visible
 from rageval.views.bases import attribution, single_values_note
 
@@ -42,6 +54,15 @@ def describe_difference(estimate: Estimate) -> str:
     return f"{value}, ≥ {low} {level}, ≤ {high} {level}"
 
 
+_TONES = {"ship": Good, "block": Bad}
+
+
+def parts_of(report: GateReport) -> list[Table | str]:
+    """Return what people read: the verdict, the decisions, and how it was gated."""
+    display = GateDisplay(report)
+    return [Headline(display.headline()), display.table()._replace(title=""), report.signature]
+
+
 class GateDisplay(Display[GateReport]):
     """The report of a gate as it shows itself: a row a decision."""
 
@@ -62,7 +83,7 @@ class GateDisplay(Display[GateReport]):
             (number("change"), lambda decision: decision.difference),
             (number(low), lambda decision: decision.low),
             (number(high), lambda decision: decision.high),
-            (Column("verdict"), lambda decision: decision.verdict),
+            (Column("verdict"), lambda decision: _TONES.get(decision.verdict, str)(decision.verdict)),
             (Column("needed", COUNT, none="-"), lambda decision: decision.needed),
         ]
         return table_of(cells, self.shown.decisions, title=self.headline())

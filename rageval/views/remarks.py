@@ -7,7 +7,7 @@ stands before them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -42,6 +42,22 @@ def remark_text(remark: Remark) -> str:
     facts = {name: _visible(value) for name, value in values.items()}
     text = words(**facts) if callable(words) else fill(words, facts)
     return ": ".join([*head, text])
+
+
+def brief(remarks: Iterable[Remark]) -> list[str]:
+    """Return a line for each kind of remark: the first, and how many there are more of it.
+
+    >>> from rageval.core.remark import Scope
+    >>> brief(Remark("unjudged_queries_of_run", Scope((run,)), {"number": 3}) for run in "abc")
+    ['a: 3 queries of the run are not judged (ignored) (and 2 more such remarks: --details)']
+    """
+    kinds: dict[str, list[Remark]] = {}
+    for remark in remarks:
+        kinds.setdefault(remark.code, []).append(remark)
+    return [
+        str(first) + (f" (and {len(others):,} more such remarks: --details)" if others else "")
+        for first, *others in kinds.values()
+    ]
 
 
 @cache
@@ -818,6 +834,7 @@ WORDS: dict[str, Words] = {
     # judging
     "answered_in_part": _answered_in_part,
     "judged_by": "judged by {judges}, rubric {rubric}",
+    "usual_measure": "no measure named, so {measures}, the rubric's own",
     "no_digests": (
         "the judgements have no digests of what was judged (judged_sha), so changes to the answers cannot be"
         " detected"

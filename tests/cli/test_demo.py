@@ -39,6 +39,6 @@ def test_every_command_that_is_printed_works(folder: str) -> None:
 
 def test_the_second_version_is_clearly_better() -> None:
     (_, *runs), (_, *tables) = (words for words in printed() if words[1] == "compare")
-    for words, worse in ((tables, "v1"), (runs, "baseline.trec")):
+    for words, second in ((tables, ("v2", "higher")), (runs, ("baseline.trec", "lower"))):
         (pair,) = json.loads(command(*words, "--format", "json").out)["pairs"]
-        assert (pair["run"], pair["ruling"]) == (worse, "lower")
+        assert (pair["run"], pair["ruling"]) == second

@@ -110,7 +110,7 @@ class TestDetectable:
         words = [str(tmp_path / name) for name in ("one", "other", "qrels")]
 
         def compare_in(style: str) -> Result:
-            result = CliRunner().invoke(main, ["compare", *words, "-m", "rr", "--format", style])
+            result = CliRunner().invoke(main, ["compare", *words, "-m", "rr", "--details", "--format", style])
             assert result.exit_code == 0, result.output
             return result
 

@@ -88,18 +88,18 @@ def test_the_best_run_is_by_measure_and_low_is_good_for_holes() -> None:
     comparison = compare([rageval.evaluate("hole@1, rr", table, qrels) for table in tables])
     assert [cell.run for cell in comparison.cells if cell.is_best] == ["knows", "knows"]
     assert [(p.run, p.other, p.verdict) for p in comparison.pairs] == [
-        ("guesses", "knows", "worse"),
-        ("guesses", "knows", "lower"),
+        ("knows", "guesses", "better"),
+        ("knows", "guesses", "higher"),
     ]
     assert [pair.better_run for pair in comparison.pairs] == ["knows", "knows"]
-    assert [(pair.wins, pair.losses) for pair in comparison.pairs] == [(0, len(QUERIES))] * 2
+    assert [(pair.wins, pair.losses) for pair in comparison.pairs] == [(len(QUERIES), 0)] * 2
     assert comparison.lower_is_better("hole@1")
 
 
 @pytest.mark.parametrize("test", ["randomization", "t"])
 def test_every_test_says_the_same_of_the_obvious(test: str) -> None:
     comparison = compare(scored({"weak": mixed(0.1, 1), "strong": mixed(0.9, 2)}), Settings(test=test))
-    assert (verdict(comparison), comparison.pairs[0].p > 0) == ("lower", True)
+    assert (verdict(comparison), comparison.pairs[0].p > 0) == ("higher", True)
 
 
 def test_a_run_that_found_nothing_is_not_called_worse() -> None:
@@ -268,7 +268,7 @@ def test_formats_hold_the_same_numbers() -> None:
     assert [float(row["difference"]) for row in rows] == [pair["difference"] for pair in comparison["pairs"]]
     assert [row["verdict"] for row in rows] == [pair["verdict"] for pair in comparison["pairs"]]
     for style in ("md", "table", "latex"):
-        text = command(*words, "--format", style).stdout
+        text = command(*words, "--details", "--format", style).stdout
         assert all(f"{value['value']:.4f}" in text for value in comparison["values"])
         assert comparison["signature"] in text
     latex = command(*words, "--format", "latex").stdout

@@ -304,8 +304,9 @@ def test_an_id_may_hold_its_conversation(tmp_path: Path) -> None:
     for row in rows:
         row["query_id"] = str(row["query_id"]).replace("-", "<::>")
     judged = write_jsonl(tmp_path / "judged.jsonl", rows)
-    assert UNITS in run_command("compare", judged, "-m", MEASURE).stdout
-    assert UNITS not in run_command("compare", judged, "-m", MEASURE, "--cluster", "none").stdout
+    words = ("compare", judged, "-m", MEASURE, "--details")
+    assert UNITS in run_command(*words).stdout
+    assert UNITS not in run_command(*words, "--cluster", "none").stdout
 
 
 def with_confidence(rows: list[Row]) -> rageval.ScoresTable:

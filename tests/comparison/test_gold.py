@@ -211,12 +211,12 @@ def test_a_judge_that_turns_the_order_round_is_corrected(tmp_path: Path) -> None
     assert {cell["run"]: cell["is_best"] for cell in comparison["values"]} == {"liked": False, "good": True}
     (pair,) = comparison["pairs"]
     assert (pair["run"], pair["other"], pair["ruling"], pair["better_run"]) == (
-        "liked",
         "good",
-        "lower",
+        "liked",
+        "higher",
         "good",
     )
-    assert pair["judged"] == 0.5
+    assert pair["judged"] == -0.5
     latex = run_checked(
         "compare", tmp_path / "j", "--gold", tmp_path / "g", "-m", "crag_score", "--format", "latex"
     ).stdout
@@ -394,7 +394,7 @@ def test_labels_of_strange_queries_and_systems_are_reported(tmp_path: Path) -> N
         "crag_score",
     ]
     assert "ours: 1 judgements that crag_score needs are missing" in run_checked(*words, code=3).stderr
-    result = run_checked(*words, "--on-missing", "skip")
+    result = run_checked(*words, "--on-missing", "skip", "--details")
     assert "1 systems are not among the judged ones: nobody" in result.stderr
     assert "1 queries are not among the judged ones: nowhere" in result.stderr
     with pytest.raises(InputError, match="has no labels for the"):

@@ -74,8 +74,10 @@ class Walk:
             if file is not None:
                 (self.folder / file).write_text(text, encoding="utf-8")
             elif kind == "text":
+                # Some commands say what else there is to know before their result, some after it.
                 printed = self.err + self.out
-                assert text in (printed, self.out), f"shown:\n{text}\nprinted:\n{printed}"
+                shown = (printed, self.out, self.out + self.err)
+                assert text in shown, f"shown:\n{text}\nprinted:\n{printed}"
             elif kind == "sh":
                 for line in text.replace("\\\n", "").splitlines():
                     self.type(line)

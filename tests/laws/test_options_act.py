@@ -169,7 +169,8 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--test": (TWO.replace(" --draws 100", ""), "--test t"),
         "--adjust": (PAIR, "--adjust holm"),
         "--level": (PAIR, "--level .9"),
-        "--power": (PAIR, "--power .9"),
+        "--power": (PAIR + " --details", "--power .9"),
+        "--details": (PAIR, "--details"),
         "--cluster": (PAIR, "--cluster clusters"),
         "--draws": ("compare fine -m crag_score --resamples 100 --format json", "--draws 100"),
         "--resamples": (
@@ -372,7 +373,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "report": {
         *OF_SCORE,
         *OF_COMPARE,
-        *("--output", "--title", "--by", "--evidence", "--passages", "--texts", "--store", "--details"),
+        *("--output", "--title", "--by", "--evidence", "--passages", "--texts", "--store", "--queries"),
         "--format",
     },
     "arena": {

@@ -376,7 +376,7 @@ def test_what_was_found_is_kept_as_far_as_it_fits() -> None:
 
 
 def test_details_says_how_many_queries_are_kept(tmp_path: Path) -> None:
-    assert len(reported(tmp_path, *RUNS, "-m", MEASURES, "--details", "2")["matrices"]) == 2
+    assert len(reported(tmp_path, *RUNS, "-m", MEASURES, "--queries", "2")["matrices"]) == 2
 
 
 def test_a_verdict_under_every_completion_stands_in_the_report(tmp_path: Path) -> None:

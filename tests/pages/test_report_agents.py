@@ -84,7 +84,7 @@ def test_many_and_long_trajectories_leave_the_page_small(tmp_path: Path) -> None
     first = record["steps"][0]
     assert (len(first["docs"]), first["more"], len(first["query"])) == (21, 9, 240)
     assert matrix["columns"][first["docs"][-1]] == "gold", "what is relevant is shown wherever it stood"
-    assert len(reported(tmp_path, *words, "--details", "2")["matrices"]) == 2
+    assert len(reported(tmp_path, *words, "--queries", "2")["matrices"]) == 2
 
 
 @pytest.mark.slow

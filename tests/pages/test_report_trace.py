@@ -12,7 +12,8 @@ import pytest
 
 import rageval
 from rageval.errors import RagevalError
-from rageval.pages.page import first_sentence, read_report
+from rageval.pages.page import read_report
+from rageval.views.verdicts import first_sentence
 from report_pages import Open, answered, browser_, opened_, pages_, stored, texts, until  # noqa: F401
 from test_report import CRAG, RUNS, judgement, lines, rageval_, reported
 
@@ -36,15 +37,14 @@ def sentence(*pairs: dict[str, Any], values: dict[str, float], **more: Any) -> s
 
 def test_the_first_sentence_says_who_is_better_or_that_nobody_can_tell() -> None:
     two, low = {"a": 0.75, "b": 0.5}, {"better": {"rr": "lower"}}
-    gap = "a difference of +0.25 (95 % interval +0.10 to +0.40, p = 0.0100)"
-    assert sentence(pair(), values=two) == f"a is better than b: rr 0.75 against 0.50 on 8 queries, {gap}."
+    gap = "rr 0.50 → 0.75, +0.25 [+0.10, +0.40] over 8 queries, p = 0.0100"
+    assert sentence(pair(), values=two) == f"a is better than b: {gap}."
     other = sentence(pair(better_run="b", ruling="worse", basis="judge:m"), values=two, **low)
-    turned = "a difference of -0.25 (95 % interval -0.40 to -0.10, p = 0.0100)"
-    assert other == f"b is better than a, by m: rr 0.50 against 0.75 on 8 queries, {turned}."
+    assert other == f"a is worse than b, by m: {gap}."
     undecided = pair(better_run=None, ruling="undecided", adjusted=0.00001)
     assert sentence(undecided, values=two, level=0.9) == (
-        "8 queries cannot show whether a or b is better by rr: a difference of +0.25 (90 % interval +0.10 to"
-        " +0.40, p < 0.0001)."
+        "Undecided whether a or b is better: rr 0.50 → 0.75, +0.25 [+0.10, +0.40] (90 %) over 8 queries, p <"
+        " 0.0001."
     )
     ties = pair(better_run=None, ruling="ties only", adjusted=0.00001)
     assert sentence(ties, values=two) == (
@@ -59,14 +59,14 @@ def test_the_first_sentence_says_who_is_better_or_that_nobody_can_tell() -> None
     open_still = sentence(pair(every_completion_ruling="undecided", **by_bounds), values=two)
     assert open_still == "a and b cannot be compared by rr: documents were chosen."
     neither = sentence(pair(better_run=None), values=two, better={"rr": "neither"})
-    assert neither.startswith("a is higher than b by rr, ")
+    assert neither.startswith("a is higher than b: rr 0.50 → 0.75, ")
     assert neither.endswith("neither direction is better.")
 
 
 def test_means_on_other_queries_than_the_difference_say_their_own_number() -> None:
     assert sentence(pair(queries=5), values={"a": 0.75, "b": 0.5}) == (
-        "a is better than b: rr 0.75 (8 queries) against 0.50 (8 queries); on the 5 queries that both have, a"
-        " difference of +0.25 (95 % interval +0.10 to +0.40, p = 0.0100)."
+        "a is better than b: rr 0.50 (8 queries) → 0.75 (8 queries), +0.25 [+0.10, +0.40] over the 5 queries"
+        " that both have, p = 0.0100."
     )
 
 
@@ -81,8 +81,8 @@ def test_a_difference_without_means_is_told_without_them() -> None:
         "comparison": {"pairs": [pair(basis="people", corrected_from="judge:m")]},
     }
     assert first_sentence(report, 2) == (
-        "a is better than b, by human labels, corrected from m: rr, on 8 queries, a difference of +0.25 (95 %"
-        " interval +0.10 to +0.40, p = 0.0100)."
+        "a is better than b, by human labels, corrected from m: rr +0.25 [+0.10, +0.40] over 8 queries, p ="
+        " 0.0100."
     )
 
 
@@ -102,7 +102,7 @@ def test_of_many_runs_the_first_sentence_counts() -> None:
     comparison = {"comparison": {"pairs": pairs, "baseline": "f"}}
     assert sentence(values=values, **comparison).startswith(
         "Of 5 runs 2 are better than f by rr, 1 worse, and 1 not distinguishable from it; no claim about"
-        " 1 pair. The highest is a, a difference of +0.25 "
+        " 1 pair. The highest is a, +0.25 "
     )
 
 
@@ -178,7 +178,7 @@ def test_texts_are_those_of_the_worst_queries_and_the_terminal_says_what_was_lef
     for words, kept in (((), 3), (("--texts", "1"), 1), (("--texts", "0"), 0), (("--texts", "all"), 3)):
         report = trace(tmp_path / "x", *words)
         assert len((report.get("traces") or {"queries": ()})["queries"]) == kept
-    report = trace(tmp_path / "x", "--texts", "1", "--details", "1")
+    report = trace(tmp_path / "x", "--texts", "1", "--queries", "1")
     assert list(report["traces"]["queries"]) == ["q2"]
     assert len(report["matrices"]["q2"]["cells"][0]["evidence"]) > 1000
     text = (tmp_path / "x/report.html").read_text(encoding="utf-8")

@@ -45,7 +45,7 @@ function step(by) {
 function noMatrix() {
   const some = Object.keys(report.matrices || {}).length;
   const why = some
-    ? `Evidence is included for ${some} queries; --details N includes more.`
+    ? `Evidence is included for ${some} queries; --queries N includes more.`
     : "This report has no documents or answers.";
   return make("p", { class: "hint" }, why);
 }
