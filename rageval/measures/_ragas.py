@@ -132,7 +132,7 @@ def ragas_context_precision(answer: Assessment) -> float:
     """Average precision of the contexts by their order, useful ones being relevant (ragas' ContextPrecision).
 
     Formula:
-        ragas_context_precision = Σ P@i · v_i / Σ v_i over the places i; 0 where no context is useful
+        ragas_context_precision = Σ P@i · v_i ÷ Σ v_i over the places i; 0 where no context is useful
 
         v_i: 1 if the context at place i is useful for the gold answer, else 0
         P@i: the mean of v_1 to v_i

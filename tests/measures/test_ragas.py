@@ -84,26 +84,26 @@ def _scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, flo
         fields = ("user_input", "response", "reference", "retrieved_contexts")
         lines = [json.dumps({field: row[field] for field in fields}) for row in records()]
         Path("data.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        judge = ["--judge", f"openai:m@{server.openai}", "--quiet"]
-        for rubric, *words in (
-            ("claims", "-o", "claims.jsonl"),
-            ("ragas-support", "--claims", "claims.jsonl", "-o", "support.jsonl"),
-            ("ragas-match", "--claims", "claims.jsonl", "-o", "match.jsonl"),
-            ("ragas-context", "-o", "context.jsonl"),
-        ):
-            outcome = command("judge", rubric, "data.jsonl", *words, *judge)
+        for line in commands_of_the_page():
+            words = [word.replace("openai:MODEL", f"openai:m@{server.openai}") for word in line.split()[1:]]
+            outcome = command(*words)
             assert outcome.code == 0, outcome.err
         assert command("import", "data.jsonl", "-o", "imported").code == 0  # which says the ids of questions
         lines = Path("imported/questions.jsonl").read_text(encoding="utf-8").splitlines()
         questions = {row["query_id"]: row["question"] for row in map(json.loads, lines)}
         values: dict[str, dict[str, float]] = {}
-        for rubric in ("support", "match", "context"):
-            names = [name for name in MEASURES if rubric == needed(name)]
-            table = rageval.evaluate_answers(names, f"{rubric}.jsonl")
-            for run in table.values():
-                for name, score in run.items():
-                    values[name] = {questions[query]: value for query, value in score.by_query.items()}
+        table = rageval.evaluate_answers(MEASURES, ["support.jsonl", "match.jsonl", "context.jsonl"])
+        for run in table.values():
+            for name, score in run.items():
+                values[name] = {questions[query]: value for query, value in score.by_query.items()}
     return values
+
+
+def commands_of_the_page() -> list[str]:
+    """The commands by which somebody changes over."""
+    page = (Path(__file__).parents[2] / "docs/from-ragas.md").read_text(encoding="utf-8")
+    block = page.partition("\n```\n")[2].partition("\n```\n")[0]
+    return block.splitlines()
 
 
 def needed(name: str) -> str:
