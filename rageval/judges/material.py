@@ -39,6 +39,8 @@ from rageval.text import problem_of_id, some, visible
 
 UNITS = ("question", "passages")  # of rubrics that write nuggets
 SPLITS = "claims"  # of one that takes answers apart
+JOINED = "claim-joined"  # of one that sees all passages as one text
+_EVERY = "*"  # the item of what is judged beside all passages, or citations, together
 
 
 _Talk = tuple[str, str, str]  # a conversation as a system led it: its id, the system, the repeat
@@ -462,13 +464,13 @@ def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield for each sentence all that it cites together; of several, each alone and all but each, too."""
     for answer in material.answers:
         if answer.error:
-            yield _of_a_sentence(answer, "*")
+            yield _of_a_sentence(answer, _EVERY)
         texts = dict(answer.passages)
         for number, sentence in enumerate(answer.sentences):
             docs = [doc for doc in dict.fromkeys(sentence.citations) if doc is not None]
             if not docs or None in sentence.citations:
                 continue  # supported by nothing, whatever the others say
-            shown = {"*": docs}
+            shown = {_EVERY: docs}
             if len(docs) > 1:
                 shown |= {doc: [doc] for doc in docs}
                 shown |= {f"-{doc}": [other for other in docs if other != doc] for doc in docs}
@@ -521,20 +523,20 @@ def _claim_tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield claims beside what may entail them: the answer's, beside gold and passages, and gold's."""
+    is_joined = rubric.file.unit == JOINED
     for answer in material.answers:
         if answer.error:
             # Nobody knows how many claims and passages there would be: as if one of each.
-            for item, aspect in (*_UNKNOWN_CLAIMS, *((_UNKNOWN_PASSAGE, of) for _, of in _UNKNOWN_CLAIMS)):
+            passage = _EVERY if is_joined else _UNKNOWN_PASSAGE
+            for item, aspect in (*_UNKNOWN_CLAIMS, *((passage, of) for _, of in _UNKNOWN_CLAIMS)):
                 row = VerdictRow(answer.query_id, answer.run_id, item, aspect)
                 yield Task({}, {"": (row,)}, failed=answer.error)
             continue
         question = material.question(answer.query_id)
-        passages = dict(answer.passages)
-        if not passages:
-            cited_docs = [
-                doc for sentence in answer.sentences for doc in sentence.citations if doc is not None
-            ]
-            passages = {doc: material.passage(doc) for doc in cited_docs}
+        texts_behind = _texts_behind(answer, material)
+        passages = dict(texts_behind)
+        if is_joined and texts_behind:
+            passages = {_EVERY: "\n".join(text for _, text in texts_behind)}
         if strange := {_GOLD, "answer"} & set(passages):
             raise InputError(
                 at=Place(f"document {min(strange)}"),
@@ -548,10 +550,7 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
             run = _GOLD if kind == _GOLD else answer.run_id
             if run == _GOLD and not question.gold:
                 continue
-            numbered = [
-                (f"{kind}:{number}", claim)
-                for number, claim in enumerate(material.claims_of(answer.query_id, run))
-            ]
+            numbered = _numbered_claims(kind, material.claims_of(answer.query_id, run))
             for item, text in texts.items():
                 for window in _windows(numbered, rubric.file.window):
                     names = _short("c", window)
@@ -566,6 +565,60 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 _UNKNOWN_CLAIMS = ((_GOLD, "response:0"), ("answer", "gold:0"))  # what is said of which
 _UNKNOWN_PASSAGE = "passage"
+
+
+def _texts_behind(answer: Answer, material: Material) -> list[tuple[str, str]]:
+    """Return the passages that were retrieved for an answer; those it cites, where it does not say."""
+    if answer.passages:
+        return [(doc, text or material.passage(doc)) for doc, text in answer.passages]
+    cited = (doc for sentence in answer.sentences for doc in sentence.citations if doc is not None)
+    return [(doc, material.passage(doc)) for doc in dict.fromkeys(cited)]
+
+
+def _numbered_claims(kind: str, claims: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the claims of an answer, or of gold, with the aspects of their judgements."""
+    return [(f"{kind}:{number}", claim) for number, claim in enumerate(claims)]
+
+
+def _claim_lists(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """Yield the claims of each answer beside those of the gold answer, where both have some."""
+    for answer in material.answers:
+        query, run = answer.query_id, answer.run_id
+        if answer.error:
+            for item, aspect in _UNKNOWN_CLAIMS:
+                yield Task({}, {"": (VerdictRow(query, run, item, aspect),)}, failed=answer.error)
+            continue
+        question = material.question(query)
+        if not question.gold:
+            continue
+        own = _numbered_claims("response", material.claims_of(query, run))
+        gold = _numbered_claims(_GOLD, material.claims_of(query, _GOLD))
+        if not own or not gold:
+            continue
+        names = _short("c", [*own, *gold])
+        rows = {
+            name: (VerdictRow(query, run, _GOLD if number < len(own) else "answer", aspect),)
+            for number, (name, (aspect, _)) in enumerate(zip(names, [*own, *gold], strict=True))
+        }
+        data = {
+            "question": question.text,
+            "answer_claims": _as_items(names[: len(own)], [claim for _, claim in own]),
+            "gold_claims": _as_items(names[len(own) :], [claim for _, claim in gold]),
+        }
+        yield Task(data, rows, names)
+
+
+def _contexts(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """Yield each passage that was retrieved for an answer, at its place, beside the gold answer."""
+    for answer in material.answers:
+        if answer.error:
+            yield _of_a_sentence(answer, _UNKNOWN_PASSAGE)
+            continue
+        for place, (doc, text) in enumerate(answer.passages):
+            asked = _of_question(answer.query_id, material, rubric.file.sees)
+            row = VerdictRow(answer.query_id, answer.run_id, doc, str(place), repeat_of(answer))
+            passage = _shown_text(text, doc, material)
+            yield Task(asked | _passage(rubric, passage), {"": (row,)})
 
 
 _BEFORE = 3  # sentences that are shown before one
@@ -714,6 +767,9 @@ _UNITS: dict[str, Callable[[Rubric, Material], Iterator[Task]]] = {
     "passage-nuggets": _passage_nuggets,
     SPLITS: _claim_tasks,
     "claim": _claims,
+    JOINED: _claims,
+    "claim-lists": _claim_lists,
+    "contexts": _contexts,
     "uncited": _uncited,
     "expected": _expected,
     "question": _question_tasks,

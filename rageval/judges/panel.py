@@ -567,7 +567,9 @@ _JUDGED = {
     "question": "questions with gold answers (--questions FILE)",
     **dict.fromkeys(("citation", "citations"), f"{_ANSWERS} that cite passages"),
     "passage-nuggets": f"{_OF_RUNS}, and questions or nuggets (--nuggets FILE)",
-    **dict.fromkeys(("claims", "claim"), _ANSWERS),
+    **dict.fromkeys(("claims", "claim", "claim-joined"), _ANSWERS),
+    "claim-lists": f"{_ANSWERS} to questions with gold answers",
+    "contexts": f"{_ANSWERS} with the passages that were retrieved for them",
     "uncited": f"{_ANSWERS} with sentences that cite nothing",
     "expected": f"{_ANSWERS}, and what they are expected to say (--nuggets FILE)",
 }

@@ -21,7 +21,7 @@ _Row = Mapping[str, Any]
 # How the items of a call are called in a reply, by what a call is about.
 _LETTERS = {
     **dict.fromkeys(("nuggets", "bank", "expected", "passage-nuggets"), "n"),
-    "claim": "c",
+    **dict.fromkeys(("claim", "claim-joined", "claim-lists"), "c"),
     "list": "a",
 }
 

@@ -85,7 +85,7 @@ __all__ = ["Prompt", "Rubric", "RubricFile", "rubric_named", "rubric_names", "ru
 UNITS = (
     *("answer", "nuggets", "bank", "documents", "question", "passages", "passage", "citation"),
     *("pair", "against-gold", "list", "claims", "claim", "citations", "passage-nuggets"),
-    *("uncited", "expected"),
+    *("uncited", "expected", "claim-joined", "claim-lists", "contexts"),
 )
 _CANARIES = ("answer", "nuggets", "against-gold", "passage", "citation")  # units that hold what speaks
 _MOST = {"window": 10_000, "max_tokens": 1_000_000, "most": 10_000, "kept": 10_000, "tries": 1_000}

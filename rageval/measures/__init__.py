@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     _Claims = Measure
     _Confidence = Measure
     _Alce = Measure
+    _Ragas = Measure
     _Trajectories = Measure
     _Conversations = Measure
 
@@ -119,6 +120,11 @@ claim_hallucination: _Claims
 self_knowledge: _Claims
 claim_faithfulness: _Claims
 all_supported: _Claims
+ragas_faithfulness: _Ragas
+ragas_answer_correctness: _Ragas
+ragas_factual_correctness: _Ragas
+ragas_context_precision: _Ragas
+ragas_context_recall: _Ragas
 alce_recall: _Alce
 alce_precision: _Alce
 alce_f1: _Alce

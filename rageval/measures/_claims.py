@@ -15,7 +15,7 @@ from rageval.errors import InputError, Place
 from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import LOWER, NEITHER, measure
 from rageval.measures.ranking import Blend, Share
-from rageval.measures.scales import ENTAILMENT
+from rageval.measures.scales import ENTAILMENT, Scale
 from rageval.text import visible
 
 _Verdict = bool | None  # None where that is not known
@@ -127,7 +127,7 @@ def context_precision(answer: Assessment) -> Share:
 
     Range: 0 to 1; undefined without claims of gold, or passages.
 
-    Peers: as for `answer_precision`. Ragas has another measure of this name, by rank.
+    Peers: as for `answer_precision`. Ragas' measure of this name is `ragas_context_precision`, by rank.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "r", "item_id": doc, "aspect": "gold:0", "label": label}
@@ -348,10 +348,10 @@ def _complete(answer: Assessment, by: _By) -> None:
                 row[passage] = _absent(answer, claim, passage)
 
 
-def _absent(answer: Assessment, claim: str, item: str) -> _Verdict:
+def _absent(answer: Assessment, claim: str, item: str, scale: Scale = ENTAILMENT) -> _Verdict:
     """Count a judgement that is not there; return what it is taken for, None where that is left open."""
-    label = answer.absent(ENTAILMENT, claim, item).label
-    return None if label in (None, ENTAILMENT.worst, ENTAILMENT.best) else False
+    label = answer.absent(scale, claim, item).label
+    return None if label in (None, scale.worst, scale.best) else False
 
 
 def _verdict_rows(by: _By) -> Iterable[Iterable[_Verdict]]:

@@ -187,6 +187,11 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
         *("context_utilization", "noise_relevant", "noise_irrelevant", "claim_hallucination"),
         *("self_knowledge", "claim_faithfulness"),
     ),
+    # ragas' measures of answers and of what was retrieved for them
+    "ragas": (
+        *("ragas_faithfulness", "ragas_answer_correctness", "ragas_factual_correctness"),
+        *("ragas_context_precision", "ragas_context_recall"),
+    ),
     # TREC RAG, answers: support of citations, nuggets; in 2026 criteria, too (guidelines of 2026-07-29)
     "rag25": ("citation_precision", "citation_recall", "v_strict", "a_strict", "v", "a"),
     "rag26": ("citation_precision", "citation_recall", "v_strict", "a_strict", "rubric_score"),

@@ -224,6 +224,30 @@ ENTAILMENT = Scale(
     best="entailment",
     nothing="neutral",
 )
+TEXT_SUPPORT = Scale(
+    "claim support",
+    ("ragas-support",),
+    {"supported": 1.0, "not_supported": 0.0},
+    worst="not_supported",
+    best="supported",
+    measure="ragas_faithfulness",
+)
+MATCH = Scale(
+    "shared claims",
+    ("ragas-match",),
+    {"matched": 1.0, "unmatched": 0.0},
+    worst="unmatched",
+    best="matched",
+    measure="ragas_answer_correctness",
+)
+CONTEXT = Scale(
+    "context relevance",
+    ("ragas-context",),
+    {"useful": 1.0, "not_useful": 0.0},
+    worst="not_useful",
+    best="useful",
+    measure="ragas_context_precision",
+)
 # What tools say of one of their own metrics beside a number of its own scale.
 PASSES = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0} | {
     **{"c": 1.0, "i": 0.0, "p": 0.0, "n": 0.0},
@@ -233,8 +257,9 @@ _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
 _OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE)
 _OF_REPORTS = (ATTESTED, CITED_RELEVANCE, NEED, _OTHER)
 _OF_BENCHMARKS = (ANSWERABILITY, TOGETHER, ENTAILMENT)
+_OF_RAGAS = (TEXT_SUPPORT, MATCH, CONTEXT)
 ALL = (
-    *(*_JUDGED, *_OF_TRACKS, *_OF_REPORTS, *_OF_BENCHMARKS, POSITION, OUTCOME),
+    *(*_JUDGED, *_OF_TRACKS, *_OF_REPORTS, *_OF_BENCHMARKS, *_OF_RAGAS, POSITION, OUTCOME),
     *(HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1),
 )
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)

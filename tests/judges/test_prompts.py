@@ -40,6 +40,7 @@ NEW = {
     "claims",
     "entailment",
 }  # later ones
+NEW |= {"ragas-support", "ragas-match", "ragas-context"}
 NEW |= {"argue-answers", "argue-attested", "argue-need", "stance", "relevance-2025"}
 JUDGED_THEN = [name for name in rubric_names() if name not in NEW]
 GOLDEN = Path(__file__).parents[1] / "golden" / "store-0.1"

@@ -30,8 +30,8 @@ from rageval.cli import main
 # Drawn systems answer a part of the queries, which is said.
 pytestmark = pytest.mark.filterwarnings("ignore:.*answered")
 
-# Compared with oracles of their own, in test_abstention, test_claim_measures, test_alce, test_confidence,
-# test_amounts and test_conversation_measures.
+# Compared with oracles of their own, in test_abstention, test_claim_measures, test_ragas, test_alce,
+# test_confidence, test_amounts and test_conversation_measures.
 OF_SETS = {
     *("turn_truthfulness", "conversation_score", "all_turns", "conditioned"),
     *("answer_rate", "over_refusal", "false_answer_rate", "refusal_f1", "answerable_f1", "grounded_refusal"),
@@ -45,6 +45,8 @@ OF_SETS = {
     ),
     *("context_utilization", "noise_relevant", "noise_irrelevant", "claim_hallucination", "all_supported"),
     *("claim_faithfulness", "alce_recall", "alce_precision", "alce_f1", "trust_score", "healthbench_score"),
+    *("ragas_faithfulness", "ragas_answer_correctness", "ragas_factual_correctness"),
+    *("ragas_context_precision", "ragas_context_recall"),
     *("brier", "calibration_error", "selective", "cost_per_correct"),
     *("input_tokens", "output_tokens", "cost", "seconds"),
 }

@@ -70,6 +70,8 @@ RISING = {
     *("context_utilization", "claim_faithfulness", "all_supported"),
     *("alce_recall", "alce_precision", "alce_f1", "trust_score", "healthbench_score"),
 }
+RISING |= {"ragas_faithfulness", "ragas_answer_correctness", "ragas_factual_correctness"}
+RISING |= {"ragas_context_precision", "ragas_context_recall"}
 RISING |= {"citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "dragun_support"}
 RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document_precision"}
 RISING |= {"document_recall", "agreement", "seen_agreement", "selective"}
@@ -331,6 +333,8 @@ CLAIMS = {
     "bad": (["1", "1", "2", "2", "", ""], ["1", "", "", ""], "123"),
 }
 
+FIRST_USEFUL = {"good": 0, "middle": 1, "bad": 2}  # the place of the only useful context
+
 
 def claimed(system: str) -> Iterator[dict[str, Any]]:
     own, gold, passages = CLAIMS[system]
@@ -339,6 +343,14 @@ def claimed(system: str) -> Iterator[dict[str, Any]]:
             for item in (other, *passages):
                 label = "entailment" if item[0] in by else "neutral"
                 yield {"aspect": f"{kind}:{index}", "item_id": item, "label": label, "rubric": "entailment"}
+            facts = {"aspect": f"{kind}:{index}", "rubric": "ragas-support"}
+            for item, is_there in ((other, other[0] in by), ("*", bool({*by} & {*passages}))):
+                yield facts | {"item_id": item, "label": "supported" if is_there else "not_supported"}
+            label = "matched" if other[0] in by else "unmatched"
+            yield facts | {"rubric": "ragas-match", "item_id": other, "label": label}
+    for index in range(3):
+        label = "useful" if index == FIRST_USEFUL[system] else "not_useful"
+        yield {"aspect": str(index), "item_id": f"d{index}", "label": label, "rubric": "ragas-context"}
 
 
 def supported(system: str) -> Iterator[dict[str, Any]]:
