@@ -51,7 +51,10 @@ if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
 # on purpose put their own in its place.
 os.fsync = lambda descriptor: None
 
-os.environ.pop("COLUMNS", None)  # of xdist's: tables are as wide as they are, unless a test says otherwise
+# Tables are as wide as they are, unless a test sets a width. xdist sets one; so does readline, which pytest
+# imports, and which writes it where only processes that are started see it.
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 if "mix_stderr" in inspect.signature(CliRunner.__init__).parameters:  # click before 8.2 puts both into one
     CliRunner.__init__.__defaults__ = tuple(  # type: ignore[misc]

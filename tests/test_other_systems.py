@@ -281,11 +281,16 @@ def test_a_frozen_judge_on_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_limit_that_a_mac_refuses_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
 
+    tried: list[Any] = []
+
     def refused(*words: Any) -> None:
+        tried.append(words)
         raise ValueError("current limit exceeds maximum limit")
 
     monkeypatch.setattr(resource, "setrlimit", refused)
     peer_process._limit_memory()
+    assert len(tried) == 1
     monkeypatch.setitem(sys.modules, "resource", None)
     monkeypatch.setattr(sys, "platform", "win32")
     peer_process._limit_memory()
+    assert len(tried) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,8 @@ import pytest
 
 from llm_server import VERDICT, Asked, LlmServer, Saying, anthropic_error, anthropic_reply, usual
 from model_checks import ANTHROPIC_KEY, REQUEST, TOKEN, environment, outcome, outcomes
-from rageval.errors import MissingPackage
-from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
-from rageval.judges.models import _anthropic, _remote, model_named
+from rageval.judges.base import ERROR, OK, REFUSED, TRUNCATED, Fatal, Reply, Usage
+from rageval.judges.models import _anthropic, model_named
 from rageval.judges.models._anthropic import AnthropicMessages
 
 pytestmark = pytest.mark.slow
@@ -98,11 +96,6 @@ def test_temperature_is_sent_where_the_sdk_takes_it(server: LlmServer, model: An
 def test_no_system_no_block(server: LlmServer, model: AnthropicMessages) -> None:
     outcome(model, replace(REQUEST, system="", temperature=None))
     assert "system" not in server.bodies[0]
-
-
-def test_half_characters_do_not_stop_a_call(server: LlmServer, model: AnthropicMessages) -> None:
-    assert outcome(model, replace(REQUEST, user="\ud800", system="\udfff")).status == OK
-    assert server.bodies[0]["messages"][0]["content"] == "?"
 
 
 # What a model refuses is learnt once.
@@ -206,142 +199,28 @@ def test_a_reply_is_read_with_its_status(
     assert detail in reply.detail
 
 
-BROKEN: list[Any] = [
-    "",
-    "null",
-    "{",
-    "<html>",
-    b"\xff",
-    "[" * 100_000,
-    {},
-    {"content": None},
-    {"content": VERDICT},
-    {"content": [None]},
-    {"content": ["text"]},
-    {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
-]
-
-
-@pytest.mark.parametrize("body", BROKEN, ids=lambda body: repr(body)[:30])
-def test_a_broken_success_is_worth_another_try(
-    server: LlmServer, model: AnthropicMessages, body: Any
-) -> None:
-    server.say(Saying(body=body))
-    failed, reply = outcomes(model, REQUEST, REQUEST)
-    assert isinstance(failed, Transient)
-    assert reply.text == VERDICT
-
-
 # Statuses.
-
-
-@pytest.mark.parametrize(
-    ("status", "type", "throttled"),
-    [
-        (408, "timeout_error", False),
-        (409, "conflict", False),
-        (429, "rate_limit_error", True),
-        (500, "api_error", False),
-        (502, "api_error", False),
-        (503, "api_error", False),
-        (504, "timeout_error", False),
-        (529, "overloaded_error", True),
-    ],
-)
-def test_what_may_pass(
-    server: LlmServer, model: AnthropicMessages, status: int, type: str, throttled: bool
-) -> None:
-    server.say(Saying(status, anthropic_error("busy", type)))
-    result = outcome(model)
-    assert isinstance(result, Transient)
-    assert (result.throttled, result.retry_after) == (throttled, None)
-
-
-def test_a_page_for_people_is_no_reply(server: LlmServer, model: AnthropicMessages) -> None:
-    server.say(Saying(502, "<html><h1>Bad Gateway</h1>", headers={"content-type": "text/html"}))
-    result = outcome(model)
-    assert isinstance(result, Transient)
-    assert "Bad Gateway" in str(result)
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"), [("1", 1.0), ("130", 130.0), ("-1", None), ("1e9", 600.0), ("never", None)]
-)
-@pytest.mark.parametrize("status", [429, 503, 529])
-def test_a_header_says_when_to_try_again(
-    server: LlmServer, model: AnthropicMessages, status: int, header: str, seconds: float | None
-) -> None:
-    server.say(Saying(status, anthropic_error("busy"), headers={"retry-after": header}))
-    result = outcome(model)
-    assert result.retry_after == seconds
-    assert result.throttled == (status != 503 or seconds is not None)
 
 
 @pytest.mark.parametrize(
     ("status", "error", "way_out"),
     [
-        (401, anthropic_error("invalid x-api-key", "authentication_error"), "the key was refused"),
-        (402, anthropic_error("pay", "billing_error"), "no money"),
         (400, anthropic_error("Your credit balance is too low to access the API."), "no money"),
         (400, anthropic_error("You have reached your specified API usage limits."), "no money"),
-        (403, anthropic_error("no", "permission_error"), "may not use this model"),
         (404, anthropic_error("model: m", "not_found_error"), "check the model's name"),
-        (301, "", "redirects"),
     ],
 )
 def test_what_will_not_pass(
     server: LlmServer, model: AnthropicMessages, status: int, error: Any, way_out: str
 ) -> None:
-    server.say(Saying(status, error, headers={"location": f"http://{server.host}/elsewhere"}))
+    server.say(Saying(status, error))
     result = outcome(model)
     assert isinstance(result, Fatal)
     assert way_out in str(result)
     assert "ends in /v1" not in str(result)
-    assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize("status", [400, 413, 418])
-def test_what_concerns_one_request_only(server: LlmServer, model: AnthropicMessages, status: int) -> None:
-    server.say(Saying(status, anthropic_error("prompt is too long: 250000 tokens > 200000 maximum")))
-    result = outcome(model)
-    assert result.status == ERROR
-    assert "prompt is too long" in result.detail
-
-
-def test_a_filtered_reply_is_not_asked_for_again(server: LlmServer, model: AnthropicMessages) -> None:
-    server.say(Saying(400, anthropic_error("Output blocked by content filtering policy")))
-    assert outcome(model).status == FILTERED
 
 
 # Connections.
-
-
-@pytest.mark.parametrize(
-    "saying",
-    [
-        Saying(cut=0),
-        Saying(body=anthropic_reply(), cut=30),
-        Saying(body="x", headers={"content-encoding": "gzip"}),
-        Saying(body=anthropic_reply(), delay=30),
-        Saying(body=anthropic_reply(), drip=0.01),
-        Saying(529, "x" * 5000, drip=0.01),
-    ],
-    ids=["no answer", "cut", "no gzip", "slow", "dripping", "dripping error"],
-)
-def test_faults_on_the_line(server: LlmServer, saying: Saying) -> None:
-    model = AnthropicMessages("m", server.anthropic, timeout=1)
-    server.say(saying)
-    started = time.perf_counter()
-    failed, reply = outcomes(model, REQUEST, REQUEST)
-    assert isinstance(failed, Transient)
-    assert time.perf_counter() - started < 25, "nobody waited for all of it"
-    assert reply.text == VERDICT
-
-
-def test_nobody_listens() -> None:
-    with LlmServer() as stopped:
-        pass
-    assert isinstance(outcome(AnthropicMessages("m", stopped.anthropic, timeout=5)), Transient)
 
 
 # Keys.
@@ -365,22 +244,6 @@ def test_the_key_of_the_provider_goes_to_no_address_of_a_spec(
     assert not any(word in repr(server.requests[0].headers) for word in (ANTHROPIC_KEY, TOKEN, "secret"))
 
 
-def test_an_address_has_a_key_of_its_own(
-    server: LlmServer, model: AnthropicMessages, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(model.home.key_variable, "key-of-this-host")
-    outcome(model)
-    assert credentials(server) == {"key-of-this-host"}
-
-
-def test_the_key_goes_where_the_environment_points(
-    server: LlmServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic)
-    outcome(AnthropicMessages("m"))
-    assert credentials(server) == {ANTHROPIC_KEY}
-
-
 def test_the_sdk_may_find_a_key_of_its_own(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", TOKEN)
@@ -392,38 +255,6 @@ def test_the_sdk_may_find_a_key_of_its_own(server: LlmServer, monkeypatch: pytes
     assert isinstance(refused, Fatal)
 
 
-def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY")
-    result = outcome(AnthropicMessages("m"))
-    assert isinstance(result, Fatal)
-    assert "ANTHROPIC_API_KEY" in str(result)
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 429, 529])
-def test_a_key_that_a_server_sends_back_is_hidden(
-    server: LlmServer, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic)
-    server.say(Saying(status, anthropic_error(f"bad key {ANTHROPIC_KEY}")))
-    result = outcome(AnthropicMessages("m"))  # looks for keys itself
-    assert "***" in (str(result) if isinstance(result, Exception) else result.detail)
-
-
-def test_a_key_in_a_reply_is_hidden(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic)
-    reply = anthropic_reply({"type": "text", "text": f"It is {ANTHROPIC_KEY}"})
-    server.say(Saying(body={**reply, "model": ANTHROPIC_KEY}, headers={"request-id": ANTHROPIC_KEY}))
-    assert outcome(AnthropicMessages("m")).text == "It is ***"
-
-
-@pytest.mark.parametrize("key", ["sk-ключ-0123456789", "two words", "line\nbreak-0123456789"])
-def test_what_cannot_be_a_key_is_not_sent_nor_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
-    result = outcome(AnthropicMessages("m"))
-    assert isinstance(result, Fatal)
-    assert key not in str(result)
-
-
 # Names.
 
 
@@ -431,9 +262,3 @@ def test_a_spec_names_model_and_endpoint(server: LlmServer) -> None:
     own, other = model_named("anthropic:claude-x"), model_named(f"anthropic:claude@1@{server.anthropic}")
     assert (own.name, own.endpoint) == ("anthropic:claude-x", "https://api.anthropic.com")
     assert (other.name, other.endpoint) == ("anthropic:claude@1", server.anthropic)
-
-
-def test_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_remote, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackage, match="anthropic"):
-        model_named("anthropic:m")

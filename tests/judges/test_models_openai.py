@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import shutil
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ import pytest
 
 from llm_server import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 from model_checks import OPENAI_KEY, REQUEST, environment, outcome, outcomes
-from rageval.errors import MissingPackage, UsageError
+from rageval.errors import UsageError
 from rageval.judges.base import (
     ERROR,
     FILTERED,
@@ -26,11 +24,10 @@ from rageval.judges.base import (
     TRUNCATED,
     Fatal,
     Reply,
-    Transient,
     Unreachable,
     Usage,
 )
-from rageval.judges.models import _direct, _remote, is_remote, model_named
+from rageval.judges.models import _direct, is_remote, model_named
 from rageval.judges.models._openai import OpenAIChat
 
 pytestmark = pytest.mark.slow
@@ -98,11 +95,6 @@ def test_no_temperature_is_sent_if_none_is_asked_for(server: LlmServer, model: O
     reply = outcome(model, replace(REQUEST, temperature=None))
     assert "temperature" not in server.bodies[0]
     assert reply.dropped == ()
-
-
-def test_half_characters_do_not_stop_a_call(server: LlmServer, model: OpenAIChat) -> None:
-    assert outcome(model, replace(REQUEST, user="\ud800 and \x00")).status == OK
-    assert server.bodies[0]["messages"][1]["content"] == "? and \x00"
 
 
 # What a model refuses is learnt once.
@@ -233,35 +225,6 @@ def test_a_reply_is_read_with_its_status(
     assert detail in reply.detail
 
 
-BROKEN: list[Any] = [
-    "",
-    "null",
-    "[]",
-    "{",
-    "<html>gateway</html>",
-    b"\xff\xfe\x00",
-    "[" * 100_000,
-    {},
-    {"choices": []},
-    {"choices": None},
-    {"choices": [None]},
-    {"choices": [{}]},
-    {"choices": [{"message": None}]},
-    {"choices": [{"message": {"content": 7}}]},
-    {"choices": {"0": {"message": {"content": "x"}}}},
-    {"error": {"message": "upstream is busy", "code": 502}},
-    {"error": "upstream"},
-]
-
-
-@pytest.mark.parametrize("body", BROKEN, ids=lambda body: repr(body)[:30])
-def test_a_broken_success_is_worth_another_try(server: LlmServer, model: OpenAIChat, body: Any) -> None:
-    server.say(Saying(body=body))
-    failed, reply = outcomes(model, REQUEST, REQUEST)
-    assert isinstance(failed, Transient)
-    assert reply.text == VERDICT
-
-
 def test_an_error_inside_a_success_counts_as_the_error(server: LlmServer, model: OpenAIChat) -> None:
     server.say(
         Saying(body={"error": {"message": "slow down", "code": 429}}),
@@ -275,101 +238,46 @@ def test_an_error_inside_a_success_counts_as_the_error(server: LlmServer, model:
 # Statuses.
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 529])
-def test_what_may_pass(server: LlmServer, model: OpenAIChat, status: int) -> None:
-    server.say(Saying(status, openai_error("busy")))
-    result = outcome(model)
-    assert isinstance(result, Transient)
-    assert result.throttled == (status in (429, 529))
-    assert f"{status}: busy" in str(result)
-
-
-def test_a_page_for_people_is_no_reply(server: LlmServer, model: OpenAIChat) -> None:
-    page = "<html>\x1b[2J<h1>502 Bad Gateway</h1>" + "x" * 10_000
-    server.say(Saying(502, page, headers={"content-type": "text/html"}))
-    result = outcome(model)
-    assert isinstance(result, Transient)
-    assert "502 Bad Gateway" in str(result)
-    assert "\x1b" not in str(result)
-    assert len(str(result)) < 500
-
-
 @pytest.mark.parametrize(
     ("status", "error", "way_out"),
     [
         (401, openai_error("Incorrect API key provided"), "RAGEVAL_API_KEY_127_0_0_1_"),
-        (403, openai_error("not for you"), "may not use this model"),
         (404, openai_error("The model `m` does not exist", code="model_not_found"), "check the model's name"),
         (400, openai_error("m is not a valid model ID", code="model_not_found"), "check the model's name"),
         (400, openai_error("API key not valid. Please pass a valid API key."), "the key was refused"),
-        (402, openai_error("Insufficient credits"), "no money"),
         (429, openai_error("You exceeded your quota", code="insufficient_quota"), "no money"),
         (429, openai_error("You exceeded your quota", type="insufficient_quota"), "no money"),
         (405, "", "check the model's name"),
-        (307, "", "redirects"),
     ],
 )
 def test_what_will_not_pass(
     server: LlmServer, model: OpenAIChat, status: int, error: Any, way_out: str
 ) -> None:
-    server.say(Saying(status, error, headers={"location": f"http://{server.host}/elsewhere"}))
+    server.say(Saying(status, error))
     result = outcome(model)
     assert isinstance(result, Fatal)
     assert way_out in str(result)
-    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "expected"),
+    ("status", "error"),
     [
-        (400, openai_error("Your input cannot be tokenised"), ERROR),
-        (413, "too much", ERROR),
-        (418, "", ERROR),
-        (400, openai_error("The response was filtered", code="content_filter"), FILTERED),
-        (400, openai_error("Your request was flagged by our moderation system"), FILTERED),
+        (400, openai_error("The response was filtered", code="content_filter")),
+        (400, openai_error("Your request was flagged by our moderation system")),
         (
             403,
             {"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}},
-            FILTERED,
         ),
     ],
 )
-def test_what_concerns_one_request_only(
-    server: LlmServer, model: OpenAIChat, status: int, error: Any, expected: str
+def test_a_filtered_reply_is_not_asked_for_again(
+    server: LlmServer, model: OpenAIChat, status: int, error: Any
 ) -> None:
     server.say(Saying(status, error))
     result = outcome(model)
-    assert result.status == expected
+    assert result.status == FILTERED
     assert str(status) in result.detail
     assert result.sent["mode"] == "json_schema"
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("1", 1.0),
-        ("130", 130.0),
-        ("0", 0.0),
-        ("1.5", 1.5),
-        ("-5", None),
-        ("soon", None),
-        ("", None),
-        ("nan", None),
-        ("inf", None),
-        ("1000000000", 600.0),
-        ("9" * 400, None),
-        ("Mon, 01 Jan 2001 00:00:00 GMT", 0.0),
-        ("Fri, 01 Jan 2100 00:00:00 GMT", 600.0),
-        ("Mon, 99 Foo 2026 99:99:99 GMT", None),
-    ],
-)
-def test_a_header_says_when_to_try_again(
-    server: LlmServer, model: OpenAIChat, header: str, seconds: float | None
-) -> None:
-    server.say(Saying(429, openai_error("slow down"), headers={"retry-after": header}))
-    result = outcome(model)
-    assert (result.retry_after, result.throttled) == (seconds, True)
-    assert len(server.requests) == 1, "nobody asked again"
 
 
 def test_an_address_without_a_version_is_the_usual_mistake(server: LlmServer) -> None:
@@ -378,35 +286,6 @@ def test_an_address_without_a_version_is_the_usual_mistake(server: LlmServer) ->
 
 
 # Connections.
-
-
-@pytest.mark.parametrize(
-    "saying",
-    [
-        Saying(cut=0),
-        Saying(body=openai_reply(), cut=30),
-        Saying(body="x", headers={"content-encoding": "gzip"}),
-        Saying(body=gzip.compress(b"{}" * 99)[:40], headers={"content-encoding": "gzip"}),
-        Saying(body=openai_reply(), delay=30),
-        Saying(body=openai_reply(), drip=0.01),
-        Saying(500, "x" * 5000, drip=0.01),
-    ],
-    ids=["no answer", "cut", "no gzip", "half a gzip", "slow", "dripping", "dripping error"],
-)
-def test_faults_on_the_line(server: LlmServer, saying: Saying) -> None:
-    model = OpenAIChat("m", server.openai, timeout=0.3)
-    server.say(saying)
-    started = time.perf_counter()
-    failed, reply = outcomes(model, REQUEST, REQUEST)
-    assert isinstance(failed, Transient)
-    assert time.perf_counter() - started < 25, "nobody waited for all of it"
-    assert reply.text == VERDICT
-
-
-def test_nobody_listens() -> None:
-    with LlmServer() as stopped:
-        pass
-    assert isinstance(outcome(OpenAIChat("m", stopped.openai, timeout=5)), Transient)
 
 
 def test_each_loop_has_its_own_client(model: OpenAIChat) -> None:
@@ -462,14 +341,6 @@ def test_the_key_of_the_provider_goes_to_no_address_of_a_spec(
     assert not any(word in repr(headers) for word in (OPENAI_KEY, "secret"))
 
 
-def test_an_address_has_a_key_of_its_own(
-    server: LlmServer, model: OpenAIChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(model.home.key_variable, "key-of-this-host")
-    outcome(model)
-    assert sent_key(server) == "Bearer key-of-this-host"
-
-
 def test_a_variable_named_by_the_user(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "mine-0123456789")
     outcome(OpenAIChat("m", server.openai, key_from="MY_KEY"))
@@ -488,40 +359,6 @@ def test_the_key_goes_where_the_environment_points(
         reply = outcome(model)
         assert sent_key(server) == f"Bearer {OPENAI_KEY}"
         assert reply.sent["max_completion_tokens"] == 1024
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 307])
-def test_a_key_that_a_server_sends_back_is_hidden(
-    server: LlmServer, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
-    server.say(Saying(status, openai_error(f"bad key {OPENAI_KEY}\x1b[2J")))
-    result = outcome(OpenAIChat("m"))  # looks for keys itself
-    assert "***" in (str(result) if isinstance(result, Exception) else result.detail)
-    assert "\x1b" not in str(result)
-
-
-def test_a_key_in_a_reply_is_hidden(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
-    body = {**openai_reply(f"It is {OPENAI_KEY}", refusal=OPENAI_KEY), "model": OPENAI_KEY}
-    server.say(Saying(body=body, headers={"x-request-id": OPENAI_KEY}))
-    assert outcome(OpenAIChat("m")).text == "It is ***"
-
-
-@pytest.mark.parametrize("key", ["sk-ключ-0123456789", "two words", "line\nbreak-0123456789"])
-def test_what_cannot_be_a_key_is_not_sent_nor_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    result = outcome(OpenAIChat("m"))
-    assert isinstance(result, Fatal)
-    assert "OPENAI_API_KEY" in str(result)
-    assert key not in str(result)
-
-
-def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    result = outcome(OpenAIChat("m"))
-    assert isinstance(result, Fatal)
-    assert "set the environment variable OPENAI_API_KEY" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -587,12 +424,6 @@ def test_specs_that_name_no_address(spec: str) -> None:
 def test_a_timeout_that_is_none() -> None:
     with pytest.raises(UsageError, match="more than 0"):
         OpenAIChat("m", timeout=float("nan"))
-
-
-def test_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_remote, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackage, match=r"pip install 'rageval\[judges\]'"):
-        model_named("openai:m")
 
 
 @pytest.mark.parametrize(
