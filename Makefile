@@ -13,7 +13,7 @@ PYTEST = python -m pytest -q -n 2
 # What names the next file of a change that is half done, and the tests and examples of the folder of a file.
 FOLDER = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(FILE)))))
 near:
-	$(PYTEST) tests/house/test_declared_words.py $(wildcard tests/$(FOLDER)) 'tests/docs/test_doctests.py::test_examples[$(FOLDER)]'
+	$(PYTEST) tests/source/test_declared_words.py $(wildcard tests/$(FOLDER)) 'tests/docs/test_doctests.py::test_examples[$(FOLDER)]'
 
 # What README says: a minute or so on two cores, with the packages of the extra `dev`.
 test:

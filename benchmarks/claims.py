@@ -615,16 +615,16 @@ def of_repeats(replays: int) -> Iterator[Figures]:
             yield Figures(f"{name} of {ANSWERS} answers: equal systems differ", str(questions), wrong, WRONG)
 
 
-def of_doors(replays: int) -> Iterator[Figures]:
-    """Contests of equal systems at every door of the program, with people's labels and without."""
+def of_commands(replays: int) -> Iterator[Figures]:
+    """Contests of equal systems by every command, with people's labels and without."""
     outcomes: dict[str, list[float]] = {}
     contests_of = {"report": max(replays // 25, 1)}
-    for kind, doors in contests.DOORS.items():
-        for door in doors:
+    for kind, commands in contests.COMMANDS.items():
+        for command in commands:
             for with_gold in (True, False):
-                number = contests_of.get(door, max(replays // 10, 1)) // (1 if with_gold else 5) or 1
-                outcomes.setdefault(f"{door}{'' if with_gold else ', by the judge alone'}", []).append(
-                    _at_a_door(kind, door, number, with_gold)
+                number = contests_of.get(command, max(replays // 10, 1)) // (1 if with_gold else 5) or 1
+                outcomes.setdefault(f"{command}{'' if with_gold else ', by the judge alone'}", []).append(
+                    _of_a_command(kind, command, number, with_gold)
                 )
     for row, values in outcomes.items():
         defined = [value for value in values if not math.isnan(value)]
@@ -633,13 +633,13 @@ def of_doors(replays: int) -> Iterator[Figures]:
             yield Figures(f"wrong of what equals are said to be: {row}", "40 of 120", defined, limits)
 
 
-def _at_a_door(kind: str, door: str, number: int, with_gold: bool) -> float:
+def _of_a_command(kind: str, command: str, number: int, with_gold: bool) -> float:
     wrong = of = 0
     for seed in range(number):
         with tempfile.TemporaryDirectory() as folder:
-            asked = contests.asked(Path(folder), kind, door, seed, with_gold)
+            asked = contests.asked(Path(folder), kind, command, seed, with_gold)
         if not asked.is_said:
-            raise SystemExit(f"{door}, {kind}, seed {seed}: a claim does not say what it rests on")
+            raise SystemExit(f"{command}, {kind}, seed {seed}: a claim does not say what it rests on")
         wrong, of = wrong + asked.wrong, of + asked.of
     return wrong / of if of else math.nan
 
@@ -696,8 +696,8 @@ ROWS: dict[str, Callable[[int], Iterator[Figures]]] = {
     "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "parts": of_parts,
     "looks": looks, "strong": by_strong_judges,
     "plans": plans, "differ": where_they_differ, "runs": of_runs, "values": of_values,
-    "numbers": of_numbers, "doors": of_doors, "strengths": strengths, "lenient": lenient, "peers": peers,
-    "repeats": of_repeats,
+    "numbers": of_numbers, "commands": of_commands, "strengths": strengths, "lenient": lenient,
+    "peers": peers, "repeats": of_repeats,
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""Made-up contests of equal systems, taken to every door of the program that people's labels go through.
+"""Made-up contests of equal systems, taken to every command of the program that people's labels go through.
 
 A contest is a folder of files: what a judge said, who favours the first system, and what people said of some
-queries. Nothing separates the systems, so whatever a door claims is false; of a mean the truth is known.
+queries. Nothing separates the systems, so whatever a command claims is false; of a mean the truth is known.
 `asked` takes a contest to a command, with labels or without. Without, claims name the judge,
 but for rankings: judgements of documents do not say whose they are.
 """
@@ -245,7 +245,7 @@ def score(contest: Contest, with_gold: bool) -> Asked:
 
 def correct(contest: Contest, with_gold: bool) -> Asked:
     if not with_gold:
-        return Asked(0, 0, True)  # there is no such door
+        return Asked(0, 0, True)  # there is no such command
     words = [*contest.files, *contest.gold, "-m", contest.measure, "--format", "json"]
     rows = json.loads(command("label", "correct", *words))["results"]
     return _of_ends(rows, contest.truth, PEOPLE)
@@ -257,14 +257,14 @@ def arena(contest: Contest, with_gold: bool) -> Asked:
     return _of_ends(rows, 0.0, PEOPLE if with_gold else JUDGE)
 
 
-Door = Callable[[Contest, bool], Asked]
-_ANSWERS: dict[str, Door] = {
+Command = Callable[[Contest, bool], Asked]
+_ANSWERS: dict[str, Command] = {
     "compare": compare,
     "report": report,
     "score --by": score,
     "label correct": correct,
 }
-DOORS: dict[str, dict[str, Door]] = {
+COMMANDS: dict[str, dict[str, Command]] = {
     "labels": _ANSWERS,
     "labels of 5": {"compare": compare, "report": report, "label correct": correct},
     "labels on pages": {"compare": compare, "report": report},
@@ -276,7 +276,7 @@ DOORS: dict[str, dict[str, Door]] = {
 }
 
 
-def asked(folder: Path, kind: str, door: str, seed: int, with_gold: bool) -> Asked:
-    """One contest at one door."""
+def asked(folder: Path, kind: str, command: str, seed: int, with_gold: bool) -> Asked:
+    """One contest at one command."""
     rng = np.random.default_rng([list(CONTESTS).index(kind), seed])
-    return DOORS[kind][door](CONTESTS[kind](folder, rng), with_gold)
+    return COMMANDS[kind][command](CONTESTS[kind](folder, rng), with_gold)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
 from rageval import comparison, hooks
-from rageval import judges as room
+from rageval import judges as judge_tools
 from rageval.comparison import Comparison, GateSettings, Settings
 from rageval.comparison.arena import next_battles
 from rageval.comparison.gate import baseline_in, baseline_side, chosen_system, side_of
@@ -282,11 +282,11 @@ def _judged_tables(
         raise UsageError("gate: judge= is for tables of answers, and the candidate is not one; leave it out")
     tables = [first, *filter(is_answer_table, others)]
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
-    chosen_rubric = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
-    material = room.gathered(tables, as_source(questions, "questions"))
+    chosen_rubric = judge_tools.rubric_named(rubric) if isinstance(rubric, str) else rubric
+    material = judge_tools.gathered(tables, as_source(questions, "questions"))
     material = material.leave_out_without_gold(chosen_rubric) if intersection else material
-    settings, remarks = prepare_settings(several, chosen_rubric, material, room.Settings())
-    rows = list(room.judged_by(several, chosen_rubric, material, settings))
+    settings, remarks = prepare_settings(several, chosen_rubric, material, judge_tools.Settings())
+    rows = list(judge_tools.judged_by(several, chosen_rubric, material, settings))
     systems = list(map(only_system, tables, material.systems))
     return _JudgedTables(rows, systems, usual_measure(chosen_rubric.name), [*material.remarks, *remarks])
 
@@ -522,20 +522,20 @@ def judge(
     ('perfect', 1.0)
     """
     # Everything that can be wrong is said before anybody is asked, and paid.
-    _refuse_unknown_options(options, room.Settings.__dataclass_fields__, judge)
+    _refuse_unknown_options(options, judge_tools.Settings.__dataclass_fields__, judge)
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     places: dict[str, Any] = {"rubric": rubric, "answers": answers, "judges": judges, "measures": measures}
     inputs = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
     with in_order("judge(rubric, answers, judges, measures)", {**inputs, "run": run}, **places):
         chosen = measures_of_answers(measures) if measures else ()
-        chosen_rubric = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
+        chosen_rubric = judge_tools.rubric_named(rubric) if isinstance(rubric, str) else rubric
         given = as_source(answers, "answers")
         top: list[tuple[str, str]] = []
         if run is not None:
             top = one_run(run).each(
                 lambda ranked: [(query, doc) for query, docs in documents_of(ranked) for doc in docs[:depth]]
             )
-        material = room.gathered(
+        material = judge_tools.gathered(
             given if isinstance(given, list) else [] if given is None else [given],
             **{name: as_source(source, name) for name, source in inputs.items()},
             candidates=top,
@@ -546,10 +546,12 @@ def judge(
         if battles is not None:
             draw = partial(next_battles, share_or_number=battles, seed=seed)
             material = with_battles(chosen_rubric, material, draw)
-        settings, remarks = prepare_settings(several, chosen_rubric, material, room.Settings(**options))
+        settings, remarks = prepare_settings(
+            several, chosen_rubric, material, judge_tools.Settings(**options)
+        )
     for remark in [*material.remarks, *remarks]:
         warnings.warn(str(remark), stacklevel=2)
-    rows = room.judged_by(several, chosen_rubric, material, settings)
+    rows = judge_tools.judged_by(several, chosen_rubric, material, settings)
     return Judged(rows, chosen, material.answers, on_missing)
 
 

@@ -52,17 +52,17 @@ def test_a_field_says_its_type_its_default_and_its_choices() -> None:
 def test_a_text_beside_it_says_in_other_words_what_a_command_does_with_it() -> None:
     @dataclass
     class Other:
-        color: Annotated[Color, "The color of the door."] = "red"
+        color: Annotated[Color, "The color of the wall."] = "red"
 
     hints = get_type_hints(Other, localns={"Color": Color}, include_extras=True)
-    assert hints["color"].__metadata__[-1] == "The color of the door."
+    assert hints["color"].__metadata__[-1] == "The color of the wall."
 
 
 @click.command(cls=Command)
-@click.argument("house")
+@click.argument("fence")
 @takes_options
-def _paint(house: str, options: _Paint, ladder: Annotated[int, Option("How high.")] = 2) -> None:
-    click.echo(f"{house} {ladder} {vars(options)}")
+def _paint(fence: str, options: _Paint, ladder: Annotated[int, Option("How high.")] = 2) -> None:
+    click.echo(f"{fence} {ladder} {vars(options)}")
 
 
 @pytest.mark.parametrize(

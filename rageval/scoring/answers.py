@@ -426,7 +426,7 @@ def read_judgements(
 def _complete(grades: JudgementTable, nuggets: Any, questions: Any) -> JudgementTable:
     """Return the table with what nuggets weigh, in which these questions count."""
     if nuggets is not None:
-        # The word may be the id of a dataset, whose room stands above this one.
+        # The word may be the id of a dataset, which this package does not import.
         weigh(grades, hooks.dataset_or_file(nuggets, "nuggets"))
     return grades if questions is None else with_questions(grades, questions)
 

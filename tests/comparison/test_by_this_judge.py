@@ -1,4 +1,4 @@
-"""A claim that rests on a judge alone says so, at every door and in every format; one of people does not."""
+"""A claim that rests on a judge alone says so, by every command, in every format; one of people does not."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def pairwise(judge: str) -> list[dict[str, Any]]:
     return rows
 
 
-def doors() -> Iterator[Any]:
-    """Every door that makes a claim of judged answers, in each of its formats."""
+def commands() -> Iterator[Any]:
+    """Every command that makes a claim of judged answers, in each of its formats."""
     for style in ("table", "md", "latex", "csv", "json"):
         yield pytest.param("crag", ["compare", "-m", "crag_score", "--format", style], id=f"compare {style}")
         yield pytest.param("pairwise", ["arena", "--format", style], id=f"arena {style}")
@@ -70,8 +70,8 @@ FILES: dict[str, Callable[[str], list[dict[str, Any]]]] = {"crag": crag, "pairwi
 
 @pytest.mark.slow
 @pytest.mark.some(7)
-@pytest.mark.parametrize(("kind", "words"), list(doors()))
-def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "words"), list(commands()))
+def test_every_command_says_it_in_every_format(kind: str, words: list[str], tmp_path: Path) -> None:
     judged = write_jsonl(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))
     people = write_jsonl(tmp_path / "people.jsonl", FILES[kind]("person:ann"))
     for file, is_said in ((judged, True), (people, False)):
@@ -84,7 +84,7 @@ def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_pat
             assert (ERROR in text.replace("\n", " ").replace("\\", "")) == is_said
 
 
-def test_no_door_says_significantly_better_of_a_judge_alone(tmp_path: Path) -> None:
+def test_no_command_says_significantly_better_of_a_judge_alone(tmp_path: Path) -> None:
     judged = write_jsonl(tmp_path / "judged.jsonl", crag("openai:model"))
     for style in ("table", "md", "latex"):
         out = run_checked("compare", judged, "-m", "crag_score", "--format", style).stdout

@@ -398,6 +398,6 @@ class TestByQuery:
             assert "--by-query" in command(*words, *more, code=2).stderr
 
 
-def test_judged_answers_have_another_door_in_python() -> None:
+def test_judged_answers_have_another_function_in_python() -> None:
     with pytest.raises(UsageError, match=r"compare\(evaluate_answers\(measures, judgements\)\)"):
         rageval.compare("crag_score", CRAG)  # type: ignore[call-overload]

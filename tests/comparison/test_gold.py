@@ -1,4 +1,4 @@
-"""Claims by people's labels: what is read, what is computed, what is refused, at every door."""
+"""Claims by people's labels: what is read, what is computed, what is refused, by every command."""
 
 from __future__ import annotations
 
@@ -750,7 +750,7 @@ def test_a_slice_with_few_labels_is_told_by_all_of_them_or_not_at_all(
     assert part["labels"] == number
 
 
-def test_gold_without_slices_is_sent_to_the_right_door(files: list[str]) -> None:
+def test_gold_without_slices_is_sent_to_the_right_option(files: list[str]) -> None:
     assert (
         "rageval label correct, or compare" in run_checked("score", *files, "-m", "crag_score", code=2).stderr
     )
@@ -825,7 +825,7 @@ def test_labels_outside_a_plan_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_labels_of_a_plan_need_the_plan_at_every_door(tmp_path: Path) -> None:
+def test_labels_of_a_plan_need_the_plan_by_every_command(tmp_path: Path) -> None:
     path, _, labels = planned(tmp_path)
     gold = write_jsonl(tmp_path / "people.jsonl", labels)
     for words in (
@@ -1007,7 +1007,7 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
     )
 
 
-# --- every door, every format
+# --- every command, every format
 
 
 @pytest.mark.parametrize("number", [0, 60], ids=["refused", "corrected"])

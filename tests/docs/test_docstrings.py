@@ -124,7 +124,7 @@ def test_a_public_function_says_what_it_takes_and_returns() -> None:
             assert ("Yields" if returned.startswith("Iterator") else "Returns") in parts, name
 
 
-def test_the_functions_of_the_front_door_are_among_them() -> None:
+def test_the_functions_of_the_package_are_among_them() -> None:
     assert {"rageval.evaluate", "rageval.compare", "rageval.comparison.compare", "rageval.judge"} <= set(
         FUNCTIONS
     )

@@ -205,7 +205,7 @@ def test_mistakes_are_said(suite: Suite, test: str, policy: str, message: str, c
 
 
 def test_a_suite_without_our_marks_pays_nothing() -> None:
-    """What is imported is counted, not timed: rageval's front door and what pytest has imported anyway."""
+    """What is imported is counted, not timed: rageval's own modules and what pytest has imported anyway."""
     code = (
         "import sys, pytest, _pytest.config; before = set(sys.modules); import rageval.pytest_plugin;"
         "print(*sorted(set(sys.modules) - before))"

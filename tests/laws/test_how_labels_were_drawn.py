@@ -113,15 +113,15 @@ def _games(
     return rows
 
 
-Door = Callable[[Path, Path, Sequence[object]], str]
+Reader = Callable[[Path, Path, Sequence[object]], str]
 
 
-def _scored(*command: str, more: Sequence[object] = ()) -> Door:
-    def door(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+def _scored(*command: str, more: Sequence[object] = ()) -> Reader:
+    def reader(world: Path, gold: Path, chosen: Sequence[object]) -> str:
         words = (world / "judged.jsonl", "-m", "crag_score", "--gold", gold, *chosen, *more)
         return output(*command, *words, codes=(0, 2))
 
-    return door
+    return reader
 
 
 def _report(world: Path, gold: Path, chosen: Sequence[object]) -> str:
@@ -155,8 +155,8 @@ def _arena(world: Path, gold: Path, chosen: Sequence[object]) -> str:
     return output("arena", world / "judged-pairs.jsonl", "--gold", pairs, *chosen, codes=(0, 2))
 
 
-def _judge(*how: str) -> Door:
-    def door(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+def _judge(*how: str) -> Reader:
+    def reader(world: Path, gold: Path, chosen: Sequence[object]) -> str:
         files = (world / "answers.jsonl", "--questions", world / "questions.jsonl", "--judge", "short")
         out = world / "again.jsonl"
         out.unlink(missing_ok=True)
@@ -166,7 +166,7 @@ def _judge(*how: str) -> Door:
             return text
         return text + output("compare", out, "-m", "crag_score")
 
-    return door
+    return reader
 
 
 def _track(world: Path, gold: Path, chosen: Sequence[object]) -> str:
@@ -187,7 +187,7 @@ def _board(world: Path, gold: Path, chosen: Sequence[object]) -> str:
     return text + "".join(path.read_text() for path in sorted(site.glob("*.html")))
 
 
-DOORS: dict[str, Door] = {
+READERS: dict[str, Reader] = {
     "compare": _scored("compare"),
     "compare, LaTeX": _scored("compare", more=("--format", "latex")),
     "compare, JSON": _scored("compare", more=("--format", "json")),
@@ -206,7 +206,7 @@ DOORS: dict[str, Door] = {
 
 
 def test_every_reader_of_labels_is_tried_and_can_be_told_of_the_draw() -> None:
-    assert {name.partition(",")[0] for name in DOORS} == readers()
+    assert {name.partition(",")[0] for name in READERS} == readers()
     for name in readers():
         assert "--gold-chosen" in {option for param in leaves()[name].params for option in param.opts}
 
@@ -217,36 +217,36 @@ def plain(text: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.some(6)
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", READERS)
 def test_a_draw_that_nobody_states_is_a_condition(name: str, world: Path) -> None:
-    assert IF_DRAWN in plain(DOORS[name](world, world / "some.jsonl", ()))
-    assert IF_DRAWN not in plain(DOORS[name](world, world / "some.jsonl", ("--gold-chosen", "uniform")))
+    assert IF_DRAWN in plain(READERS[name](world, world / "some.jsonl", ()))
+    assert IF_DRAWN not in plain(READERS[name](world, world / "some.jsonl", ("--gold-chosen", "uniform")))
 
 
 @pytest.mark.slow
 @pytest.mark.some(6)
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", READERS)
 def test_labels_of_a_plan_count_by_their_chances_or_not_at_all(name: str, world: Path) -> None:
     gold = world / "drawn.jsonl"
-    assert "is a label of the plan" in plain(DOORS[name](world, gold, ()))
-    by_plan = DOORS[name](world, gold, ("--gold-chosen", world / "plan.jsonl"))
-    assert by_plan != DOORS[name](world, gold, ("--gold-chosen", "uniform"))
+    assert "is a label of the plan" in plain(READERS[name](world, gold, ()))
+    by_plan = READERS[name](world, gold, ("--gold-chosen", world / "plan.jsonl"))
+    assert by_plan != READERS[name](world, gold, ("--gold-chosen", "uniform"))
     assert IF_DRAWN not in plain(by_plan)
 
 
 def test_the_headline_of_a_gate_has_the_condition(world: Path) -> None:
-    text = DOORS["gate"](world, world / "some.jsonl", ())
+    text = READERS["gate"](world, world / "some.jsonl", ())
     (headline,) = (line for line in text.splitlines() if ": one against " in line)
     assert headline.endswith(f", {IF_DRAWN}")
 
 
 @pytest.mark.slow
 @pytest.mark.some(6)
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", READERS)
 def test_chances_that_are_stated_count(name: str, world: Path) -> None:
     chances = ("--gold-chosen", world / "chances")
     by_chances, alike = (
-        DOORS[name](world, world / "some.jsonl", how) for how in (chances, ("--gold-chosen", "uniform"))
+        READERS[name](world, world / "some.jsonl", how) for how in (chances, ("--gold-chosen", "uniform"))
     )
     assert by_chances != alike
     assert IF_DRAWN not in plain(by_chances)
@@ -255,9 +255,9 @@ def test_chances_that_are_stated_count(name: str, world: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.some(6)
 @pytest.mark.parametrize("who", ["rule", "model"])
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", READERS)
 def test_labels_of_no_people_are_no_check_by_people(name: str, who: str, world: Path) -> None:
-    text = plain(DOORS[name](world, world / f"{who}.jsonl", ("--gold-chosen", "uniform")))
+    text = plain(READERS[name](world, world / f"{who}.jsonl", ("--gold-chosen", "uniform")))
     assert {"rule": "contains", "model": "openai:m"}[who] in text
     if name.startswith("judge"):
         assert CHECKED in text
@@ -304,15 +304,15 @@ def say_the_same(one: str, other: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.some(8)
-@pytest.mark.parametrize("door", ["--baseline", "--anchor"])
+@pytest.mark.parametrize("option", ["--baseline", "--anchor"])
 @pytest.mark.parametrize("after", WAYS)
 @pytest.mark.parametrize("before", WAYS)
 def test_a_baseline_keeps_how_its_labels_were_drawn(
-    before: str, after: str, door: str, world: Path, baselines: dict[str, Path]
+    before: str, after: str, option: str, world: Path, baselines: dict[str, Path]
 ) -> None:
     """Its mean is what its own draw makes of it; a difference of labels that were drawn otherwise is none."""
-    against: list[object] = [door, baselines[before]]
-    against += ["--baseline", baselines[after]] if door == "--anchor" else []
+    against: list[object] = [option, baselines[before]]
+    against += ["--baseline", baselines[after]] if option == "--anchor" else []
     shown = world / "gate.json"
     words = (
         world / "judged-one.jsonl",

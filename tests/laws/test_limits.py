@@ -1,7 +1,7 @@
-"""A limit is held against what may be claimed of a mean, at every door that takes one.
+"""A limit is held against what may be claimed of a mean, by every command that takes one.
 
 Without labels that is the judge's mean. Where human labels correct the judge it is the corrected mean, and no
-door shows the judge's but as that of the judge. The judge is wrong in most of what it calls right, so that
+command shows the judge's but as that of the judge. The judge is wrong in most of what it calls right, so that
 its mean and the corrected one lie on two sides of the limit.
 """
 
@@ -90,7 +90,7 @@ def anchored(gold: str) -> Result:
     return gated("new", "--margin", "0.3", "--anchor", f"old{gold}.base", "--anchor-margin", "0.3")(gold)
 
 
-DOORS: dict[str, Callable[[str], Result]] = {
+COMMANDS: dict[str, Callable[[str], Result]] = {
     "score --require": scored("--require", f"{MEASURE}>={LIMIT}"),
     "score --fail-under": scored("--fail-under", f"{MEASURE}={LIMIT}"),
     "score --require without --by": scored("--require", f"{MEASURE}>={LIMIT}", by=False),
@@ -121,7 +121,7 @@ def test_every_limit_of_a_command_has_a_line_here() -> None:
             is_gate = getattr(option, "section", "") == "Gates"
             assert names or not is_gate or set(option.opts) & OTHERS, f"{name}: {option.opts}: a limit?"
             limits |= {f"{name} {name_there}" for name_there in names}
-    assert limits == {door.removesuffix(" without --by") for door in DOORS}
+    assert limits == {command.removesuffix(" without --by") for command in COMMANDS}
 
 
 def test_every_function_that_takes_a_limit_is_known() -> None:
@@ -136,11 +136,11 @@ def test_every_function_that_takes_a_limit_is_known() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", DOORS)
-def test_a_limit_is_held_against_the_corrected_mean(door: str) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_limit_is_held_against_the_corrected_mean(command: str) -> None:
     """The judge alone passes; labels stop it, and what is printed is the number that was held."""
-    assert DOORS[door]("").exit_code == 0
-    result = DOORS[door]("gold")
+    assert COMMANDS[command]("").exit_code == 0
+    result = COMMANDS[command]("gold")
     assert result.exit_code == 1, result.output
     # The judge's mean stands in a column or field of its own alone.
     assert not re.search(r"(?<!judge=)0\.80", result.output), result.output
@@ -148,9 +148,9 @@ def test_a_limit_is_held_against_the_corrected_mean(door: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", DOORS)
-def test_too_few_labels_meet_no_limit(door: str) -> None:
-    result = DOORS[door]("few")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_too_few_labels_meet_no_limit(command: str) -> None:
+    result = COMMANDS[command]("few")
     assert result.exit_code in (1, 5), result.output
     # A slice of few labels only informs.
     assert re.search(r"labels for \d+ of (it|both) \(≥ 20 needed\)", result.output)
@@ -188,7 +188,7 @@ def test_a_format_without_slices_is_refused(words: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_every_door_has_the_corrected_mean() -> None:
+def test_every_command_has_the_corrected_mean() -> None:
     """Commands, Python, leaderboards, figures and pages: one number."""
     expected = pytest.approx(corrected(), abs=1e-12)
     gold = {"gold": "gold-of-new", "gold_chosen": "uniform"}

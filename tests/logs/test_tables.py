@@ -109,7 +109,7 @@ def test_a_list_that_was_taken_for_one_passage_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_every_door_names_the_way(mark: str, tmp_path: Path) -> None:
+def test_every_command_names_the_way(mark: str, tmp_path: Path) -> None:
     path = table(tmp_path / "t.csv", delimiter=mark)
     for words in (
         (path,),

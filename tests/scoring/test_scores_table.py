@@ -84,7 +84,7 @@ def test_a_table_of_nothing_and_of_other_measures() -> None:
     assert lines[3:] == [["a", "1.0000"], ["b", "1.0000"]]
 
 
-def test_every_door_to_several_scores_gives_a_table() -> None:
+def test_every_way_to_several_scores_gives_a_table() -> None:
     asked = [{"query_id": "q", "run_id": "ours", "question": "Where?", "answer": "In Oslo."}]
     gold = [{"query_id": "q", "question": "Where?", "answer": "Oslo"}]
     judged = rageval.judge("crag", asked, "contains", "crag_score", questions=gold)

@@ -61,7 +61,7 @@ HOLDING = [
     ),
     *(
         "tests/measures/test_direction.py",
-        "tests/house/test_public_names.py",
+        "tests/source/test_public_names.py",
         "tests/measures/test_options.py",
     ),
 ]
