@@ -52,46 +52,49 @@ def fitting_test(values: Sample, settings: Settings) -> str:
 
 
 class PairSignificance(NamedTuple):
-    """p of each pair by itself, and among all: signs are flipped, or units drawn, for all pairs together."""
+    """p of each pair by itself, and among all: signs are flipped, or units drawn, for all pairs together.
+
+    `ends` are those of each interval, where resamples were drawn; NaN where they say nothing.
+    """
 
     alone: Significance
-    among_all: Significance
+    among_all: Significance | None
+    ends: tuple[Float, Float] | None
+
+
+def significance_of_pairs(
+    test: str, values: Sample, pairs: Int, settings: Settings, *, has_family: bool
+) -> PairSignificance:
+    """Return the p of each pair, alone and, if asked for, adjusted for all; what is drawn is drawn once."""
+    columns = differences(values, pairs)
+    flipped = among_all = None
+    if has_family:
+        flipped, among_all = sign_flip_and_max_t(*_flip_arguments(values, pairs, columns, settings))
+    if test == STUDENT:
+        # |Σd|/√Σd² is t but for a monotone map: of all pairs, signs are flipped.
+        return PairSignificance(t_test(columns), among_all, None)
+    if flipped is None:
+        flipped = sign_flip(*_flip_arguments(values, pairs, columns, settings))
+    if test == RANDOMIZATION:
+        return PairSignificance(flipped, among_all, None)
+    resamples = _resamples(values, pairs, columns, settings)
+    estimate = resamples.alone()
+    skewed = np.array([_stays_skewed(column) for column in columns.sums().T], bool)
+    alone = _both(flipped, estimate.p, estimate.is_least, settings, skewed)
+    if among_all is not None:
+        # Here both must agree on skewed differences, too: among many pairs some are skewed by chance.
+        among_all = _both(among_all, *resamples.together(), settings)
+    return PairSignificance(alone, among_all, (estimate.low, estimate.high))
 
 
 def significance_alone(test: str, values: Sample, pairs: Int, settings: Settings) -> Significance:
     """Return the p of each pair by itself."""
-    columns = differences(values, pairs)
-    if test == STUDENT:
-        return t_test(columns)
-    flipped = sign_flip(*_flip_arguments(values, pairs, columns, settings))
-    if test == RANDOMIZATION:
-        return flipped
-    return _both_alone(flipped, columns, _resamples(values, pairs, columns, settings))
-
-
-def significance_of_pairs(test: str, values: Sample, pairs: Int, settings: Settings) -> PairSignificance:
-    """Return the p of each pair, alone and adjusted for all; all that is drawn is drawn once."""
-    columns = differences(values, pairs)
-    alone, family = sign_flip_and_max_t(*_flip_arguments(values, pairs, columns, settings))
-    if test == STUDENT:
-        return PairSignificance(t_test(columns), family)  # |Σd|/√Σd² is t but for a monotone map
-    if test == RANDOMIZATION:
-        return PairSignificance(alone, family)
-    resamples = _resamples(values, pairs, columns, settings)
-    # Here both must agree on skewed differences, too: among many pairs some are skewed by chance.
-    adjusted = _both(family, *resamples.together(), resamples.resamples)
-    return PairSignificance(_both_alone(alone, columns, resamples), adjusted)
+    return significance_of_pairs(test, values, pairs, settings, has_family=False).alone
 
 
 def _resamples(values: Sample, pairs: Int, columns: Sample, settings: Settings) -> Resamples:
     made_of = (values, pairs) if values.is_complete and len(pairs) > values.values.shape[1] else None
     return Resamples(columns, settings.level, settings.resamples, settings.seed, made_of)
-
-
-def _both_alone(flipped: Significance, columns: Sample, resamples: Resamples) -> Significance:
-    skewed = np.array([_stays_skewed(column) for column in columns.sums().T], bool)
-    estimate = resamples.alone()
-    return _both(flipped, estimate.p, estimate.is_least, resamples.resamples, skewed)
 
 
 def _stays_skewed(differences: Float) -> bool:
@@ -111,7 +114,7 @@ def _both(
     flipped: Significance,
     p: Float,
     is_least: NDArray[np.bool_],
-    resamples: int,
+    settings: Settings,
     skewed: NDArray[np.bool_] | None = None,
 ) -> Significance:
     """Return the larger p of each pair; that of resamples where differences are skewed.
@@ -124,7 +127,7 @@ def _both(
     return flipped._replace(
         p=np.where(is_of_resamples, p, flipped.p),
         at_floor=np.where(is_of_resamples, is_least, flipped.at_floor),
-        draws=np.where(is_of_resamples, resamples, flipped.draws),
+        draws=np.where(is_of_resamples, settings.resamples, flipped.draws),
     )
 
 
@@ -143,17 +146,21 @@ def _flip_arguments(
 
 
 def intervals_of_differences(
-    values: Sample, pairs: Int, limits: Limits | None, settings: Settings
+    values: Sample,
+    pairs: Int,
+    limits: Limits | None,
+    settings: Settings,
+    ends: tuple[Float, Float] | None = None,
 ) -> tuple[Float, Float]:
-    """Return the interval of the mean difference of each pair."""
+    """Return the interval of each mean difference; `ends` are those of the test, if it has some."""
     columns, scale = differences(values, pairs), ranges_of_differences(values.values, pairs, limits)
     low, high = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
     if is_graded(values):
-        ends = _resamples(values, pairs, columns, settings).alone()
+        least, most = ends or _resamples(values, pairs, columns, settings).alone()[:2]
         # Where few values differ from the commonest one, no resampling knows how far the others may.
-        is_fit = ~(np.isnan(ends.low) | is_coarse(columns))
-        low[is_fit] = np.maximum(ends.low, scale.low)[is_fit]
-        high[is_fit] = np.minimum(ends.high, scale.high)[is_fit]
+        is_fit = ~(np.isnan(least) | is_coarse(columns))
+        low[is_fit] = np.maximum(least, scale.low)[is_fit]
+        high[is_fit] = np.minimum(most, scale.high)[is_fit]
     rest = np.flatnonzero(np.isnan(low))
     if len(rest):
         scales = Ranges(*(of_pairs[rest] for of_pairs in scale))

@@ -197,6 +197,7 @@ class Tested(NamedTuple):
     draws: Int
     direction: Int
     test: str
+    ends: tuple[Float, Float] | None = None  # of the intervals, where the test has some
     joint: JointSample | None = None  # of outcomes, which are resampled
 
     @property
@@ -214,7 +215,8 @@ class Tested(NamedTuple):
         if settings.all_pairs or settings.baseline != BEST:
             return self
         if len(self.pairs) == 1:  # of two runs, what the second has more than the first
-            return self._replace(pairs=self.pairs[:, ::-1], direction=-self.direction)
+            ends = self.ends and (-self.ends[1], -self.ends[0])
+            return self._replace(pairs=self.pairs[:, ::-1], direction=-self.direction, ends=ends)
         # All pairs were tested, as the best was found by looking at all; only those with it are shown.
         rows = np.flatnonzero((self.pairs == self.base).any(axis=1))
         pairs = self.pairs[rows]
@@ -223,6 +225,9 @@ class Tested(NamedTuple):
         pairs = np.where(is_turned[:, None], pairs[:, ::-1], pairs)
         kept = {name: getattr(self, name)[rows] for name in ("p", "adjusted", "at_floor", "draws")}
         direction = np.where(is_turned, -1, 1) * self.direction[rows]
+        if self.ends is not None:
+            low, high = (end[rows] for end in self.ends)
+            kept["ends"] = np.where(is_turned, -high, low), np.where(is_turned, -low, high)
         return self._replace(pairs=pairs, direction=direction, **kept)
 
     def unresolved(self, level: float) -> NDArray[np.bool_]:
@@ -264,13 +269,11 @@ def tables(
         best, first = best_among(better_direction(scores[0]), values, lacks_nothing)
         test = fitting_test(values, settings)
         # Of one pair there is nothing to adjust for.
-        if settings.adjust != "max_t" or len(family) == 1:
-            alone = significance = significance_alone(test, values, family, settings)
-            p, adjusted = alone.p, holm(alone.p)
-        else:
+        has_family = settings.adjust == "max_t" and len(family) > 1
+        alone, drawn, ends = significance_of_pairs(test, values, family, settings, has_family=has_family)
+        significance, p, adjusted = alone, alone.p, holm(alone.p)
+        if drawn is not None:
             # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
-            alone, drawn = significance_of_pairs(test, values, family, settings)
-            p, adjusted = alone.p, holm(alone.p)
             # Holm's bounds it: of what no draw reaches it says more. And no p is below that of a pair alone,
             # though draws, and ties that count half there, can make it look surer among others.
             adjusted = np.where(drawn.at_floor, np.fmin(drawn.p, adjusted), drawn.p)
@@ -280,7 +283,7 @@ def tables(
             significance = alone._replace(
                 at_floor=drawn.at_floor | hopeless, draws=np.where(hopeless, alone.draws, drawn.draws)
             )
-        rest = significance.at_floor, significance.draws, significance.direction, test
+        rest = significance.at_floor, significance.draws, significance.direction, test, ends
         tested.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
     return tested
 
@@ -299,7 +302,7 @@ def _joint_table(
     best, first = best_among(better_direction(scores[0]), Sample(("",), whole, np.zeros(1, np.int64)), able)
     # A small difference can always be drawn more often than never.
     draws, directions = np.full(len(p), settings.resamples), np.nan_to_num(direction).astype(int)
-    rest = np.zeros(len(p), bool), draws, directions, BOOTSTRAP, joint
+    rest = np.zeros(len(p), bool), draws, directions, BOOTSTRAP, None, joint
     return Tested(scores, values, best, first, pairs, len(pairs), p, adjusted, *rest)
 
 
@@ -539,7 +542,7 @@ def _intervals(
     It reaches to 0 where the test of the pair alone does not tell it from 0, so that the two do not
     contradict each other: where most queries are equal, resampling knows less than the test.
     """
-    low, high = intervals_of_differences(table.sample, table.pairs, table.limits, settings)
+    low, high = intervals_of_differences(table.sample, table.pairs, table.limits, settings, table.ends)
     same = [
         run_facts.likenesses.get(frozenset((runs[first], runs[second]))) == Ruling.IDENTICAL
         for first, second in table.pairs.tolist()

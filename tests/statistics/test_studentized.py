@@ -88,7 +88,8 @@ def test_among_others_p_is_larger_and_where_all_are_the_same_that_of_one() -> No
         values = rng.random((30, 1)) + rng.exponential(0.3, (30, 4)) + 0.1 * np.arange(4)
         sample = Sample(tuple(map(str, range(30))), values, np.arange(30))
         pairs = np.array(list(combinations(range(4), 2)))
-        alone, together = significance_of_pairs("studentized", sample, pairs, settings)
+        alone, together, _ = significance_of_pairs("studentized", sample, pairs, settings, has_family=True)
+        assert together is not None
         by_itself = significance_alone("studentized", sample, pairs, settings)
         assert all((of_all == of_one).all() for of_all, of_one in zip(alone, by_itself, strict=True))
         assert (together.p >= alone.p - 3 * np.sqrt(alone.p / 499)).all()
