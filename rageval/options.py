@@ -216,9 +216,8 @@ ZeroRel: TypeAlias = Annotated[
 Intersection: TypeAlias = Annotated[
     bool,
     measured(
-        "Average only over queries that are judged and that the run or system has; of tables, without"
-        " questions that have no gold answer. Default: all; queries missing from a run score 0, those missing"
-        " from judged answers are missing."
+        "Average only over queries that are judged and that the run or system has. Default: all; queries"
+        " missing from a run score 0, those missing from judged answers are missing."
     ),
 ]
 Complete: TypeAlias = Annotated[

@@ -67,6 +67,30 @@ def parted_at_formulas(text: str) -> list[str]:
     return [part if index % 2 else part.replace(r"\$", "$") for index, part in enumerate(parts)]
 
 
+# What programs write where an answer was to stand: a traceback, or the error of a model's server.
+_ERRORS = (
+    r"Traceback\s\(most\srecent\scall\slast\):"
+    r"|Error\scode:\s\d{3}\b"
+    r"|(?:HTTP\s)?(?:status\s|error\s)?(?:429|5\d\d):?\s(?:Too\sMany\sRequests|Internal\sServer\sError"
+    r"|Bad\sGateway|Service\sUnavailable|Gateway\sTime-?out)"
+    r"|(?:\w+\.)*(?:RateLimit|API|APITimeout|APIConnection|APIStatus|InternalServer|ServiceUnavailable"
+    r"|BadRequest|Authentication|PermissionDenied|NotFound|Timeout|ReadTimeout|ConnectTimeout|Connection"
+    r"|HTTP|HTTPStatus)Error\b\s?[:(]"
+    r"|\{\s*[\"']error[\"']\s*:"
+)
+
+
+def is_error_message(text: str) -> bool:
+    """Return whether a text is what a program writes when it fails, and no answer.
+
+    >>> [*map(is_error_message, ("Error code: 429 - slow down", "Traceback (most recent call last):"))]
+    [True, True]
+    >>> [*map(is_error_message, ("Error code 429 means: too many requests.", "KeyError: 'a'"))]
+    [False, False]
+    """
+    return re.match(_ERRORS, text.lstrip()) is not None
+
+
 def written_out(name: str) -> str:
     r"""Return a name with bytes that are no UTF-8 written out, so that any file can hold it.
 

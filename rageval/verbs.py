@@ -218,7 +218,7 @@ def gate(
         if qrels is not None:
             raise UsageError("gate: judge= is for tables of answers; leave out qrels")
         sides = {"candidate": candidate, "baseline": baseline}
-        judged_tables = _judged_tables(sides, judge, rubric, questions, bool(rules.get("intersection")))
+        judged_tables = _judged_tables(sides, judge, rubric, questions)
         candidate, measures, questions = judged_tables.rows, measures or judged_tables.measures, None
         system, judging = judged_tables.systems[0], judged_tables.remarks
         before = judged_tables.systems[1] if len(judged_tables.systems) > 1 else ""
@@ -270,7 +270,6 @@ def _judged_tables(
     judges: str | Model | Iterable[str | Model],
     rubric: str | Rubric,
     questions: Any,
-    intersection: bool,
 ) -> _JudgedTables:
     """Judge the candidate, and the baseline if it is a table, too."""
     # A frame has no name of its own. It is read as its file is, where a gap is a blank cell.
@@ -284,7 +283,7 @@ def _judged_tables(
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     chosen_rubric = judge_tools.rubric_named(rubric) if isinstance(rubric, str) else rubric
     material = judge_tools.gathered(tables, as_source(questions, "questions"))
-    material = material.leave_out_without_gold(chosen_rubric) if intersection else material
+    material = material.leave_out_without_gold(chosen_rubric)
     settings, remarks = prepare_settings(several, chosen_rubric, material, judge_tools.Settings())
     rows = list(judge_tools.judged_by(several, chosen_rubric, material, settings))
     systems = list(map(only_system, tables, material.systems))

@@ -60,7 +60,7 @@ from rageval.files.trec import (
 )
 from rageval.judges.material import passages_in
 from rageval.judges.rubric import rubric_named, rubric_names
-from rageval.logs.tables import read_table
+from rageval.logs.tables import ERROR_MESSAGE, read_table
 from rageval.measures.scales import ALL as SCALES
 from rageval.measures.scales import RUBRICS, SUPPORT
 from rageval.names import near_misses, unlike
@@ -68,7 +68,7 @@ from rageval.records import Nugget
 from rageval.scoring.assessments import on
 from rageval.scoring.runs import documents_of
 from rageval.scoring.sources import read_qrels, read_run
-from rageval.text import visible
+from rageval.text import is_error_message, visible
 
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
@@ -585,6 +585,7 @@ def diagnose_answers(path: str) -> tuple[list[Finding], FileContents]:
     nowhere: dict[tuple[int, str], int] = {}
     empty: dict[str, int] = {}
     failed: dict[str, int] = {}
+    messages: dict[str, int] = {}
     repeated: dict[str, int] = {}
     citing, parts, line = 0, 0, 1
     for line, answer in read_forms(path, answer_forms(), "answers"):
@@ -597,6 +598,8 @@ def diagnose_answers(path: str) -> tuple[list[Finding], FileContents]:
             failed.setdefault(query, line)
         elif not answer.text.strip():
             empty.setdefault(query, line)
+        elif is_error_message(answer.text):
+            messages.setdefault(query, line)
         if len(set(answer.references)) < len(answer.references):
             repeated.setdefault(query, line)
         parts = max(parts, len(answer.sentences))
@@ -611,6 +614,7 @@ def diagnose_answers(path: str) -> tuple[list[Finding], FileContents]:
         *once("lost_citations", WARNING, path, nowhere, ("sentence", "query")),
         *once("empty_answers", WARNING, path, empty),
         *once("failed_answers", WARNING, path, failed),
+        *once("error_messages", WARNING, path, messages),
         *once("repeated_references", WARNING, path, repeated),
     ]
     if contents.documents and parts > 1 and not citing:  # one part is a format without citations
@@ -620,19 +624,29 @@ def diagnose_answers(path: str) -> tuple[list[Finding], FileContents]:
 
 def diagnose_table(path: str) -> tuple[list[Finding], FileContents]:
     """Yield the findings of a table of answers, or of a log, which is read as one."""
-    log, _ = read_table(path)
+    log, remarks = read_table(path)
     contents = FileContents(path, "answers", queries={answer.query_id: 1 for answer in log.answers})
     asked = {question.query_id: question for question in log.questions}
     bare = {query: 1 for query in contents.queries if query not in asked or not asked[query].gold}
     failed = {answer.query_id: 1 for answer in log.answers if answer.error}
+    messages = {answer.query_id: 1 for answer in log.answers if answer.error.startswith(ERROR_MESSAGE)}
     empty = {answer.query_id: 1 for answer in log.answers if not answer.error and not answer.text.strip()}
     asked_twice = {answer.query_id: 1 for answer in log.answers if answer.repeat not in ("", "1")}
     findings = [
         *once("questions_without_gold_in_table", WARNING, path, bare),
         *once("empty_answers", WARNING, path, empty),
-        *once("failed_answers", WARNING, path, failed),
+        *once("failed_answers", WARNING, path, {query: 1 for query in failed if query not in messages}),
+        *once("error_messages", WARNING, path, messages),
         *once("repeated_questions", WARNING, path, asked_twice),
     ]
+    for remark in remarks:
+        if remark.code not in ("rows_twice_in_table", "answers_differ_in_table"):
+            continue
+        number, query = remark.facts["number"], remark.facts["examples"][0]
+        if remark.code == "rows_twice_in_table":
+            findings.append(warning("doubled_rows", 1, number=number, query=query).in_file(path))
+        else:
+            findings.append(warning("doubled_answers", 1, number=number, query=query).in_file(path))
     return findings, contents
 
 

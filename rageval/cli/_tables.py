@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rageval.cli._acting import is_typed
 from rageval.core.remark import Remark
 from rageval.errors import InputError, Place
 from rageval.files.answers import write_answers
-from rageval.files.judgements import judgement_line
+from rageval.files.judgements import GRADED, judgement_line
 from rageval.files.opening import File, limits_of, name_of
 from rageval.files.questions import write_questions
 from rageval.files.synonyms import SYNONYMS
@@ -40,9 +41,8 @@ def judged(
 ) -> _Options:
     """Judge the tables of the inputs, which are judged answers then; return the options with their texts."""
     chosen_rubric = rubric_named(rubric or _RUBRIC)
-    material = gathered(inputs.unjudged, options.questions)
-    if options.intersection:
-        material = material.leave_out_without_gold(chosen_rubric)
+    # Of a question without a right answer no system can be judged.
+    material = gathered(inputs.unjudged, options.questions).leave_out_without_gold(chosen_rubric)
     inputs.systems = list(material.systems)
     asked = {answer.query_id for answer in material.answers}
     if not any(material.questions[query].gold for query in asked if query in material.questions):
@@ -56,12 +56,24 @@ def judged(
     # Said with what should be known of the scores, so that it stands on pages and in JSON, too.
     judged_by = Remark("judged_by", facts={"judges": list(judges), "rubric": chosen_rubric.name})
     inputs.remarks = [*material.remarks, judged_by, *remarks]
-    rows = ask_all_judges(judges, chosen_rubric, material, settings)
+    rows = list(ask_all_judges(judges, chosen_rubric, material, settings))
     inputs.files["judgements"] = [_temporary_file("judgements", inputs.unjudged, map(judgement_line, rows))]
+    if options.on_missing == "error" and not is_typed("on_missing") and not _has_failed_judge(rows, material):
+        # What a table lacks can be judged by nobody: the rest is compared, unless the rest could mislead.
+        options = options.replaced(on_missing="skip")
     questions = _temporary_file("questions", inputs.unjudged, write_questions(material.questions.values()))
     # What a file of questions says is in ours, with what the tables say.
     answers = answers_of(material, inputs.unjudged)
     return options.replaced(answers=(*options.answers, answers), questions=questions)
+
+
+def _has_failed_judge(rows: Iterable[dict[str, Any]], material: Material) -> bool:
+    """Return whether a judge failed on an answer that is there."""
+    there = {(answer.run_id, answer.query_id) for answer in material.answers if not answer.error}
+    return any(
+        row.get("status", "ok") not in GRADED and (row.get("run_id"), row["query_id"]) in there
+        for row in rows
+    )
 
 
 def answers_of(material: Material, tables: Sequence[Any]) -> File:

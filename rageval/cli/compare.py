@@ -156,14 +156,14 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         comparison = _sort_comparison(comparison, [scores.run for scores in results], options.sort)
     typed = set_remarks([*options.measures, *inputs.measures], options.compat)
     # Scoring and comparing may say the same of a run; once is enough.
-    beside = unique([*typed, *remarks, *comparison.remarks])
+    every_remark = unique([*typed, *remarks, *comparison.remarks])
     # What Python shows beneath a comparison stands in JSON, too.
     comparison = replace(comparison, remarks=unique([*comparison.remarks, *remarks]))
     if plot is not None:
         curves = subject.kind.curves(subject, results, settings) if subject.kind.curves is not None else []
         save(figure_of_comparison(comparison, results, options.size, curves), plot)
     deliver(_comparison_lines(comparison, results, inputs, options), options.output)
-    say(*(beside if options.details else brief(beside)))
+    say(*(every_remark if options.details else brief(every_remark)))
     refuse(refused)
 
 

@@ -49,7 +49,7 @@ from rageval.scoring.query_groups import clusters_of, slices_of
 from rageval.subjects import RUNS, refuse_other_options
 from rageval.table import as_json, lines
 from rageval.text import visible
-from rageval.views.gates import junit, junit_of_error, markdown, markdown_of_error, parts_of
+from rageval.views.gates import junit, junit_of_error, markdown, markdown_of_error, parts_of_gate
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
@@ -454,7 +454,7 @@ def _write_outcome(report: GateReport, options: Options) -> int:
         _write_text(options.junit, junit(report))
     if options.json:
         _write_text(options.json, as_json(report.as_dict()) + "\n")
-    print_lines(lines("table", lambda: parts_of(report)))
+    print_lines(lines("table", lambda: parts_of_gate(report)))
     say(*report.sentences())
     if report.verdict == "inconclusive" and options.inconclusive == "pass":
         say("inconclusive, but passed (--inconclusive pass)")

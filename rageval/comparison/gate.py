@@ -680,11 +680,11 @@ class _Common:
                 if missing > MOST_MISSING * len(self.queries):
                     how = ", ".join(
                         f"{len(queries):,} {what} ({some(queries)})" for what, queries in lists if queries
-                    )
+                    ) or some([query for query in self.queries if query in score.between])
                     raise MissingJudgements(
                         f"{name}: judgements{whose} are missing in {missing:,} of {len(self.queries):,}"
-                        f" questions, more than {MOST_MISSING:.0%}{f': {how}' if how else ''}; judge them"
-                        f" again{' and save it again' if whose else ''}"
+                        f" questions, more than {MOST_MISSING:.0%}: {how}; answer or"
+                        f" judge them again{' and save it again' if whose else ''}"
                         f"{advice if self.removed or self.new else ''}"
                     )
         total = len(self.of_baseline)

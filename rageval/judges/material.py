@@ -89,9 +89,8 @@ class Material:
             problem=f"has no gold answer, which this rubric needs (missing for {len(lacking):,} of"
             f" {len(asked):,} questions: {some(lacking)})",
             remedy="add one for every question, next to the answers (a column"
-            f" {', '.join(SYNONYMS['gold'][:4])}, …) or in --questions FILE; or leave these"
-            " questions out: --intersection of score, compare, report and gate"
-            " (intersection=True in Python)",
+            f" {', '.join(SYNONYMS['gold'][:4])}, …) or in --questions FILE; rageval compare, gate, report"
+            " and score leave such questions of tables out",
         )
 
     def _without_gold(self) -> tuple[list[str], list[str]]:

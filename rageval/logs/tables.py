@@ -25,9 +25,11 @@ from rageval.logs.paths import list_in, path_of, value_at_path
 from rageval.logs.readers import GENERIC, read, stem_of, tool_of
 from rageval.logs.rows import LogReading, Passage, Row, folded, handed_over
 from rageval.records import Answer, Question
-from rageval.text import visible
+from rageval.text import is_error_message, visible
 
 _SHOWN = 3  # ids in an error
+ERROR_MESSAGE = "error message"
+_GAPS = ("", "nan", "NaN", "<NA>")
 _DIGITS = 12  # of an id that is made from a question
 
 
@@ -112,6 +114,8 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     columns = columns.with_systems(record.value() for record in content.records())
     rows = list(_table_rows(content, columns))
     ids = _keep_unique_ids(rows, columns)
+    rows, same, different = _without_doubled_rows(rows)
+    errors = _fail_error_messages(rows)
     # Which of two sets of right answers is meant would be a guess.
     first_rows: dict[str, Row] = {}
     for row in rows:
@@ -129,22 +133,72 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
         "ids": ids,
         "repeats": sum(answer.repeat not in ("", "1") for answer in log.answers),
     }
-    return log, [Remark("columns_of_table", Scope(file=name_of(source)), facts)]
+    about = Scope(file=name_of(source))
+    remarks = [Remark("columns_of_table", about, facts)]
+    if same:
+        remarks.append(Remark("rows_twice_in_table", about, _counted(same)))
+    if different:
+        remarks.append(Remark("answers_differ_in_table", about, _counted(different)))
+    if errors:
+        remarks.append(Remark("error_messages_in_table", about, _counted(errors)))
+    return log, remarks
+
+
+def _counted(queries: Sequence[str]) -> dict[str, Any]:
+    return {"number": len(queries), "examples": queries[:_SHOWN]}
+
+
+def _without_doubled_rows(rows: list[Row]) -> tuple[list[Row], list[str], list[str]]:
+    """Return the rows without second ones, and the questions whose rows say the same, or different things.
+
+    Where a system has several rows to most questions, these are repeats. Else a second row is a mistake: the
+    same answer counts once, and of different ones none, as which one is meant would be a guess.
+    """
+    by_place: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        by_place.setdefault((row.run, row.key), []).append(row)
+    groups = [group for group in by_place.values() if len(group) > 1]
+    if not groups or 2 * len(groups) > len(by_place):
+        return rows, [], []
+    same: list[str] = []
+    different: list[str] = []
+    for first, *others in groups:
+        if all(row.answer == first.answer for row in others):
+            same.append(_shown_key(first))
+        else:
+            different.append(_shown_key(first))
+            first.failed = "different answers"
+    return [group[0] for group in by_place.values()], same, different
+
+
+def _fail_error_messages(rows: Sequence[Row]) -> list[str]:
+    """Let answers that are error messages be failed ones; return their questions."""
+    failed = [
+        row
+        for row in rows
+        if row.answer and is_error_message(row.answer) and not any(map(is_error_message, row.gold))
+    ]
+    for row in failed:
+        row.failed = f"{ERROR_MESSAGE}: {row.answer}"
+    return list(map(_shown_key, failed))
+
+
+def _shown_key(row: Row) -> str:
+    return row.ids.get("query_id") or row.question or row.key
 
 
 def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
     for record in content.records():
         cells, where = record.value(), record.where
-        values = {name: cells.get(column) for name, column in columns.fields.items()}
+        values = {name: _filled(cells.get(column)) for name, column in columns.fields.items()}
         question, identifier, run = (
             one_text(values.get(name), name, where) for name in ("question", "query_id", "run_id")
         )
         gold, contexts = (_cell_texts(values.get(name), name, where) for name in ("gold", "contexts"))
-        answer = values.get("answer")
         yield Row(
             where,
             question,
-            None if answer is None else one_text(answer, "answer", where),
+            one_text(values.get("answer"), "answer", where),
             gold,
             run=run,
             contexts=list(map(Passage, contexts)),
@@ -155,6 +209,12 @@ def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
                 name: cells[name] for name in columns.others if isinstance(cells.get(name), str | int | float)
             },
         )
+
+
+def _filled(cell: Any) -> Any:
+    """Return a cell; None for a gap, also as pandas writes it, for which every other program has a blank."""
+    is_gap = cell != cell if isinstance(cell, float) else isinstance(cell, str) and cell.strip() in _GAPS
+    return None if is_gap else cell
 
 
 def _cell_texts(cell: Any, name: str, where: Place) -> list[str]:

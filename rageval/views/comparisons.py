@@ -390,16 +390,18 @@ def _marked_cell(cell: Cell, comparison: Comparison, places: int, show: str, for
 _Cells = list[tuple[Column, Callable[["Pair"], Any]]]
 
 
-def _pairs_table(comparison: Comparison, cells: _Cells, head: _Cells | None = None) -> Table:
-    """Return a row a pair and measure: both, what stands at the head of the row, and the cells."""
-    head = head or []
+def _pairs_table(comparison: Comparison, cells: _Cells, ruling: _Cells | None = None) -> Table:
+    """Return a row a pair and measure: both, the ruling where it is wanted, and the cells."""
+    ruling = ruling or []
     measure = Column("measure"), lambda pair: pair.measure
     names: _Cells = [(Column("run"), lambda pair: pair.run), (Column("against"), lambda pair: pair.other)]
     # Names of runs are long; the table of values has a letter for each.
     letters = letters_of(comparison)
     runs: _Cells = [(Column("runs"), lambda pair: f"{letters[pair.run]} - {letters[pair.other]}")]
-    narrow = table_of([measure, *runs, *head, *cells], comparison.pairs, 2 + len(head))
-    return table_of([measure, *names, *head, *cells], comparison.pairs, 3 + len(head))._replace(narrow=narrow)
+    narrow = table_of([measure, *runs, *ruling, *cells], comparison.pairs, 2 + len(ruling))
+    return table_of([measure, *names, *ruling, *cells], comparison.pairs, 3 + len(ruling))._replace(
+        narrow=narrow
+    )
 
 
 def pairs_of(comparison: Comparison, places: int = 4) -> Table:

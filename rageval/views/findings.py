@@ -396,11 +396,14 @@ WORDS: dict[str, Words] = {
         "sentences that cite a missing reference: {number:,}, first 'sentence {sentence}' of query {query:id}"
     ),
     "empty_answers": "empty answers: {number:,}, first to query {query:id}",
+    "error_messages": "answers that are error messages: {number:,}, first to query {query:id}",
     "failed_answers": "answers that failed: {number:,}, first to query {query:id}",
     "repeated_references": "lists of references with a duplicate: {number:,}, first of query {query:id}",
     "no_citations": "no sentence cites anything",
     "questions_without_gold_in_table": "questions without a right answer: {number:,}, first {query:id}",
     "repeated_questions": "questions with several rows of a system: {number:,}, first {query:id}",
+    "doubled_rows": "questions with several rows of the same answer: {number:,}, first {query:id}",
+    "doubled_answers": ("questions with several rows of different answers: {number:,}, first {query:id}"),
     "answers_judged_twice": "answers judged twice by a judge: {number:,}, first {run:id} of query {query:id}",
     "failed_judgements": (
         "failed judgements (",
@@ -515,6 +518,7 @@ EFFECTS: dict[str, Words] = {
     "second_answers": "refused",
     "lost_citations": "each such citation counts as no support in citation_precision and citation_recall",
     "empty_answers": "nugget_recall is 0 and crag_score `missing` there, and the queries count",
+    "error_messages": "they are no answers of the system: of tables they count as missing",
     "failed_answers": "`rageval judge` writes failed judgements for them, and scores have bounds",
     "repeated_references": (
         "TREC's validators reject that; citations by position keep their meaning here (rageval validate"
@@ -522,9 +526,11 @@ EFFECTS: dict[str, Words] = {
     ),
     "no_citations": "citation_precision is undefined and citation_recall 0",
     "questions_without_gold_in_table": (
-        "judges that need right answers reject the table; give them with --questions FILE"
+        "compare, gate and report leave them out, and judges reject them; give them with --questions FILE"
     ),
     "repeated_questions": "they count as repeats, and scores use their mean",
+    "doubled_rows": "the answer counts once",
+    "doubled_answers": "they count as missing; keep one row of each question",
     "answers_judged_twice": "refused",
     "failed_judgements": _FAILED,
     "nuggets_without_importance": (

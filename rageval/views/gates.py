@@ -57,7 +57,7 @@ def describe_difference(estimate: Estimate) -> str:
 _TONES = {"ship": Good, "block": Bad}
 
 
-def parts_of(report: GateReport) -> list[Table | str]:
+def parts_of_gate(report: GateReport) -> list[Table | str]:
     """Return what people read: the verdict, the decisions, and how it was gated."""
     display = GateDisplay(report)
     return [Headline(display.headline()), display.table()._replace(title=""), report.signature]

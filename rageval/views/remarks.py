@@ -519,8 +519,7 @@ WORDS: dict[str, Words] = {
         " {examples:… {number}}; the answers that they lack are missing"
     ),
     "questions_without_gold": (
-        "{number:,} of {total:,} questions have no gold answer and are left out (--intersection):"
-        " {examples:… {number}}"
+        "{number:,} of {total:,} questions have no gold answer and are left out: {examples:… {number}}"
     ),
     "missing_judgements": (
         "{number:,} judgements are missing (",
@@ -833,6 +832,18 @@ WORDS: dict[str, Words] = {
     "missing_nuggets": _missing_nuggets,
     # judging
     "answered_in_part": _answered_in_part,
+    "rows_twice_in_table": (
+        "{number:,} questions have several rows with the same answer, which counts once:"
+        " {examples:… {number}}"
+    ),
+    "answers_differ_in_table": (
+        "{number:,} questions have several rows with different answers, which count as missing; keep one row:"
+        " {examples:… {number}}"
+    ),
+    "error_messages_in_table": (
+        "{number:,} answers are error messages and count as missing (as wrong with --on-missing worst):"
+        " {examples:… {number}}"
+    ),
     "judged_by": "judged by {judges}, rubric {rubric}",
     "usual_measure": "no measure named, so {measures}, the rubric's own",
     "no_digests": (

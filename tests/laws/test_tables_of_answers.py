@@ -82,7 +82,7 @@ def test_every_command_that_judges_takes_every_form(tables: list[Path], tmp_path
     assert "judged by short, rubric crag" in result.stderr
     result = run_command("compare", *tables, "--format", "json")
     (pair,) = json.loads(result.stdout)["pairs"]
-    assert (pair["ruling"], pair["basis"], pair["queries"]) == ("lower", "judge:short", QUESTIONS)
+    assert (pair["ruling"], pair["basis"], pair["queries"]) == ("higher", "judge:short", QUESTIONS)
     result = run_command("gate", other, "--baseline", one, "--margin", "0.05", "--judge", "short")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("ship: v2 against v1, by short, not checked against people")
