@@ -182,6 +182,11 @@ def facts_of(*words: Words) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 
+def skill_page() -> str:
+    """The page for coding agents, which `rageval skill` prints."""
+    return (HERE.parent / "rageval/views/SKILL.md").read_text(encoding="utf-8")
+
+
 def findings_page() -> str:
     """Every code of a finding, its facts, its message, and its effect."""
     rows = []
@@ -275,6 +280,7 @@ def main() -> None:
     (HERE / "remarks.md").write_text(remarks_page(), encoding="utf-8")
     (HERE / "findings.md").write_text(findings_page(), encoding="utf-8")
     (HERE / "json.md").write_text(json_page(), encoding="utf-8")
+    (HERE / "skill/SKILL.md").write_text(skill_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

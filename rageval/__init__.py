@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rageval.measures.assessment import Assessment
     from rageval.measures.base import Measure, measure
     from rageval.measures.parsing import parse_measure
-    from rageval.measures.ranking import Hit, Ranking, Share, Topic
+    from rageval.measures.ranking import Ranking, Share, Topic
+    from rageval.samples import demo
     from rageval.scoring.answers import evaluate_answers, read_judgements
     from rageval.scoring.evaluation import Evaluator, evaluate
     from rageval.scoring.qrels import Qrels
@@ -40,7 +41,8 @@ _HOMES = {
     "measures.assessment": "Assessment",
     "measures.base": "Measure measure",
     "measures.parsing": "parse_measure",
-    "measures.ranking": "Hit Ranking Share Topic",
+    "measures.ranking": "Ranking Share Topic",
+    "samples": "demo",
     "scoring.scores": "Scores",
     "scoring.sources": "read_qrels read_run",
     "scoring.qrels": "Qrels",
@@ -53,7 +55,6 @@ _HOMES = {
 __all__ = [  # written out, so that type checkers and editors know the names
     "Assessment",
     "Evaluator",
-    "Hit",
     "InputError",
     "Measure",
     "MeasureError",
@@ -69,6 +70,7 @@ __all__ = [  # written out, so that type checkers and editors know the names
     "alpha_ndcg",
     "compare",
     "coverage",
+    "demo",
     "evaluate",
     "evaluate_answers",
     "gate",

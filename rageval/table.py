@@ -6,6 +6,7 @@ letters stand beside a number and on what it rests was decided where the table w
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -283,10 +284,15 @@ class _Html(Printer):
         columns, rows = _without_program_columns(table)
         title = f"<caption>{html_text(table.title)}</caption>" if table.title else ""
         yield f"<table>{title}" + _html_row("th", (html_text(column.name) for column in columns))
-        yield from (_html_row("td", map(_html_cell, row, columns)) for row in rows)
+        yield from (_html_row("td", cells) for cells in self.cells(columns, rows))
         yield "</table>"
         for note in table.notes:
             yield from self.text(note)
+
+    def cells(self, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[list[str]]:
+        """Yield the cells of each row."""
+        for row in rows:
+            yield [*map(_html_cell, row, columns)]
 
     def text(self, text: str) -> Iterator[str]:
         shown = html_text(text)
@@ -690,6 +696,62 @@ def html_text(text: str) -> str:
     return escape(visible(text))
 
 
+class _Scale(NamedTuple):
+    """From where to where the intervals of a column reach; from 0 or to 0, where their signs are written."""
+
+    low: float
+    high: float
+    has_zero: bool
+
+    @classmethod
+    def of_column(cls, column: Column, cells: Iterable[Any]) -> _Scale | None:
+        """Return the scale of a column; None where no interval has two ends."""
+        ends = [point for cell in cells for point in _points_of(cell)]
+        has_zero = column.sign.startswith("+")
+        ends += [0.0] * (has_zero and bool(ends))
+        return cls(min(ends), max(ends), has_zero) if ends and min(ends) < max(ends) else None
+
+    def bar(self, cell: Any) -> str:
+        """Return a small picture of an interval: a line with a dot, and a mark at 0."""
+        points = _points_of(cell)
+        if not points:
+            return ""
+        middle, left, right = map(self._place, points)
+        zero = f'<path d="M{self._place(0.0)} 0v12" stroke="#999"/>' if self.has_zero else ""
+        return (
+            '<svg width="80" height="12" viewBox="0 0 80 12" aria-hidden="true"'
+            f' style="vertical-align:middle;margin-left:.5em">{zero}<path d="M{left} 6H{right}"'
+            f' stroke="currentColor" stroke-width="2"/><circle cx="{middle}" cy="6" r="3"'
+            ' fill="currentColor"/></svg>'
+        )
+
+    def _place(self, value: float) -> str:
+        return f"{4 + 72 * (value - self.low) / (self.high - self.low):.1f}"
+
+
+def _points_of(cell: Any) -> tuple[float, ...]:
+    """Return a cell's value and the ends of its interval; nothing where one of them is no finite number."""
+    if not isinstance(cell, Marked) or cell.interval is None:
+        return ()
+    points = (cell.value, *cell.interval)
+    return points if all(isinstance(point, int | float) and math.isfinite(point) for point in points) else ()
+
+
+class _Notebook(_Html):
+    """A table of a notebook: intervals are small bars, too."""
+
+    def cells(self, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[list[str]]:
+        rows = list(rows)
+        scales = [
+            _Scale.of_column(column, (row[index] for row in rows)) for index, column in enumerate(columns)
+        ]
+        for row, texts in zip(rows, super().cells(columns, rows), strict=True):
+            yield [
+                text + (scale.bar(cell) if scale else "")
+                for text, cell, scale in zip(texts, row, scales, strict=True)
+            ]
+
+
 def _html_row(tag: str, cells: Iterable[str]) -> str:
     return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
 
@@ -830,7 +892,7 @@ class Displayed:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return "".join(PRINTERS["html"].table(self._table()._replace(notes=list(self._beneath()))))
+        return "".join(_Notebook().table(self._table()._replace(notes=list(self._beneath()))))
 
     def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
         """Return the table in LaTeX, for booktabs.

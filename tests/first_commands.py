@@ -1,4 +1,4 @@
-"""Seven people's first ten commands, from files of their own: no dead ends, and a number at once.
+"""People's first ten commands, from files of their own: no dead ends, and a number at once.
 
     python tests/first_commands.py
 
@@ -8,10 +8,12 @@ plays them in this process. Who comes with a DataFrame needs pandas, and is left
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,9 +21,12 @@ import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 QUERIES = 30
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parent / "examples"
+NOTEBOOK = EXAMPLES / "six_cells.ipynb"
 
 
 class Done(NamedTuple):
@@ -129,6 +134,56 @@ def plug_in(folder: Path) -> None:
     )
 
 
+def tables_with_holes(folder: Path) -> None:
+    """Write tables as they are exported: blank gold answers and answers, a row less, and an error's text."""
+    for name, right in (("before", 12), ("after", 24)):
+        rows = [{"id": f"r{number}", **row} for number, row in enumerate(answers(right))]
+        rows[3]["gold"] = ""
+        rows[5]["answer"] = "" if name == "before" else "nan"
+        rows[7]["answer"] = "Error: 429 Too Many Requests"
+        del rows[-1 if name == "before" else 0]
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, ["id", "question", "answer", "gold"], extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def agents(folder: Path) -> None:
+    """Copy the traces, messages and steps of two agents, and what is right for their questions."""
+    for name in ("traces.jsonl", "messages.jsonl", "steps.jsonl", "answers.jsonl"):
+        shutil.copy(EXAMPLES / "data/agents" / name, folder)
+    shutil.copy(EXAMPLES / "data/agents/qrels.nugget", folder / "qrels")
+
+
+def conversations(folder: Path) -> None:
+    """Write conversations of two versions as tables, a row a turn."""
+    for name, right in (("before", 12), ("after", 24)):
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as stream:
+            fields = ("conversation_id", "turn", "question", "answer", "gold")
+            writer = csv.DictWriter(stream, fields, extrasaction="ignore")
+            writer.writeheader()
+            for number, row in enumerate(answers(right)):
+                writer.writerow({**row, "conversation_id": f"c{number % 10}", "turn": 1 + number // 10})
+
+
+def notebook(folder: Path) -> None:
+    """Copy the example notebook."""
+    shutil.copy(NOTEBOOK, folder)
+
+
+def values_of_cells(path: Path, most: int | None = None) -> list[Any]:
+    """Run the cells of a notebook, or the first ones; return what each shows beneath it."""
+    names: dict[str, Any] = {}
+    values = []
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    for cell in [cell for cell in cells if cell["cell_type"] == "code"][:most]:
+        *rest, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(rest, []), "cell", "exec"), names)
+        assert isinstance(last, ast.Expr)
+        values.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
+    return values
+
+
 # --- What they type
 
 _TABLES = (
@@ -156,6 +211,14 @@ found = rageval.evaluate("ndcg@5 recall@5", ["own.run", "bm25.run"], "qrels")
 _OWN = """
 import rageval; from patience import patience
 from rageval.testing import check_measure
+"""
+
+_CELLS = f"""
+import sys, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, {str(HERE)!r})
+from first_commands import Path, values_of_cells
+shown = lambda number: values_of_cells(Path("six_cells.ipynb"), number)[-1]
 """
 
 
@@ -256,6 +319,66 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
             _python(_RUNS, 'rageval.gate("own.run", "qrels", "map", baseline="x", margin=0.1)', "x", (1,)),
         ),
     ),
+    "engineer with holes in the tables": (
+        tables_with_holes,
+        (
+            Typed("rageval compare before.csv after.csv --intersection", shows="lower"),
+            Typed("rageval compare before.csv after.csv", (0, 2, 3)),
+            Typed("rageval compare before.csv after.csv --intersection --format json", shows="better_run"),
+            Typed("rageval gate after.csv --baseline before.csv --margin 0.05 --judge short", (0, 2, 3)),
+            Typed("rageval judge crag after.csv --judge short -o judged.jsonl", (0, 2, 3)),
+            Typed("rageval doctor before.csv after.csv", (0, 1)),
+            Typed("rageval validate after.csv --track answers", (0, 1)),
+            Typed("rageval import after.csv -o after --tool records", (0, 2)),
+            Typed("rageval report before.csv after.csv --intersection -o page.html", (0, 2, 3)),
+            Typed("rageval score before.csv after.csv --intersection", shows="crag_score"),
+        ),
+    ),
+    "researcher with traces of agents": (
+        agents,
+        (
+            Typed("rageval traces.jsonl qrels -m 'seen_recall cost'", shows="planner"),
+            Typed("rageval steps.jsonl qrels -m seen_recall@1,2", shows="reader"),
+            Typed("rageval compare traces.jsonl qrels -m seen_recall", shows="planner"),
+            Typed("rageval compare steps.jsonl qrels -m seen_recall --against cost", shows="front"),
+            Typed("rageval import messages.jsonl --only steps --search-tool bm25 -o made.jsonl"),
+            Typed("rageval made.jsonl qrels -m 'seen_recall searches'", shows="searches"),
+            Typed("rageval steps.jsonl qrels --answers answers.jsonl -m 'kept cited_recall'", shows="kept"),
+            Typed("rageval steps.jsonl qrels", (0, 2), "-m"),
+            Typed("rageval doctor steps.jsonl qrels", (0, 1)),
+            Typed("rageval measures seen_recall", shows="Formula"),
+        ),
+    ),
+    "engineer with conversations": (
+        conversations,
+        (
+            Typed("rageval compare before.csv after.csv", shows="lower"),
+            Typed("rageval compare before.csv after.csv --by turn", shows="turn"),
+            Typed("rageval judge crag after.csv --judge short -o judged.jsonl"),
+            Typed("rageval judged.jsonl --questions after.csv -m conversation_score", shows="0."),
+            Typed("rageval judged.jsonl -m conversation_score", (2,), "--questions"),
+            Typed("rageval score before.csv after.csv --by turn", shows="turn"),
+            Typed("rageval gate after.csv --baseline before.csv --margin 0.05 --judge short", shows="ship"),
+            Typed("rageval compare before.csv after.csv --cluster none", shows="lower"),
+            Typed("rageval doctor after.csv", (0, 1)),
+            Typed("rageval report before.csv after.csv -o page.html", (0, 2), "page"),
+        ),
+    ),
+    "somebody who opens the notebook": (
+        notebook,
+        (
+            _python(_CELLS, "print(shown(2))", "0.8"),
+            _python(_CELLS, "print(shown(1).shape)", "(3, 6)"),
+            _python(_CELLS, "print(shown(2)._repr_html_())", "<table"),
+            _python(_CELLS, "print(shown(3).shape)", "(3, 2)"),
+            _python(_CELLS, "print(shown(4)._repr_html_())", "<svg"),
+            _python(_CELLS, "print(shown(5)._repr_png_()[1])", "width"),
+            _python(_CELLS, "print(shown(6)._repr_html_())", "short"),
+            _python(_CELLS, "print(shown(4).to_latex())", "toprule"),
+            _python(_CELLS, "print(shown(4).to_pandas().shape)", "2"),
+            _python(_CELLS, "import rageval; print(sorted(rageval.demo()))", "baseline"),
+        ),
+    ),
     "somebody with nothing yet": (
         lambda folder: None,
         (
@@ -272,8 +395,17 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
         ),
     ),
 }
-NEEDS = {"engineer with a DataFrame": "pandas", "organizer with twelve tables": "jinja2"}  # of an extra
+NEEDS = {  # of extras
+    "engineer with a DataFrame": ("pandas",),
+    "organizer with twelve tables": ("jinja2",),
+    "somebody who opens the notebook": ("pandas", "matplotlib"),
+}
 _WAY_ON = re.compile(r"--\w|rageval|expected|pip install|no such|order is|did you mean", re.IGNORECASE)
+
+
+def lacking(person: str) -> list[str]:
+    """Return the packages that a person needs and that are not installed."""
+    return [package for package in NEEDS.get(person, ()) if find_spec(package) is None]
 
 
 def wrong_with(typed: Typed, result: Done) -> str:
@@ -316,7 +448,7 @@ def main() -> int:
     """Play all people; print how long each took, and the dead ends."""
     outputs = []
     for person in PEOPLE:
-        if person in NEEDS and find_spec(NEEDS[person]) is None:
+        if lacking(person):
             continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:

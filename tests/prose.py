@@ -21,7 +21,7 @@ MEDIAN, P90 = 16, 30  # words a sentence
 USERS, README = 35_000, 650  # words of the pages for users, and of README without code and tables
 
 # Pages that list what there is, pages for those who work on rageval; the others are for users.
-REFERENCE = {"measures.md", "remarks.md", "findings.md", "json.md", "files.md", "api.md"}
+REFERENCE = {"measures.md", "remarks.md", "findings.md", "json.md", "files.md", "api.md", "skill/SKILL.md"}
 MADE = ("measures", "commands", "api")  # folders that the site's build makes
 DEVELOPMENT = {"architecture.md", "decisions.md", "releasing.md", "estimator.md", "conformance.md"}
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
+from first_commands import NOTEBOOK, values_of_cells
 from rageval.checking import Findings, diagnose, validate
 from rageval.checking.findings import error
 from rageval.cli import main
 from rageval.comparison import Comparison
 from rageval.comparison.passport import Passport, passport
-from rageval.table import Displayed
-from snippets import ROOT
+from rageval.table import NUMBER, Column, Displayed, Marked, Table, _Notebook
 
 HOSTILE = 'run<script>&"$x_1\x1b[31m'
 QRELS = {str(query): {"a": 1} for query in range(8)}
@@ -143,25 +142,38 @@ def test_figures_have_a_title_an_axis() -> None:
     assert [line.get_xdata().tolist() for line in axis.lines] == [[0, 1, 2]]
 
 
-def test_a_notebook_gets_from_a_run_to_a_figure_in_six_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.filterwarnings("ignore::UserWarning")  # what the judge says of itself
+def test_a_notebook_gets_from_data_to_a_verdict_in_six_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("pandas")
-    monkeypatch.chdir(ROOT / "examples")
-    cells = json.loads(Path("six_cells.ipynb").read_text(encoding="utf-8"))["cells"]
-    assert len(cells) == 6
-    names: dict[str, Any] = {}
-    shown = []
-    for cell in cells:
-        *rest, last = ast.parse("".join(cell["source"])).body
-        exec(compile(ast.Module(rest, []), "cell", "exec"), names)
-        if isinstance(last, ast.Expr):
-            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
-        else:
-            exec(compile(ast.Module([last], []), "cell", "exec"), names)
-    assert re.findall(r"<th>(\w+)</th>", shown[0]._repr_html_())[:2] == ["measure", "value"]
-    from matplotlib.figure import Figure
+    monkeypatch.chdir(tmp_path)
+    shown = values_of_cells(NOTEBOOK)
+    assert len(shown) == 6
+    frame, scores, values, comparison, figure, answers = shown
+    assert len(frame) == len(values) == 3
+    assert re.findall(r"<th>(\w+)</th>", scores._repr_html_())[:2] == ["measure", "value"]
+    bars = r'<svg [^>]*aria-hidden="true".*?<circle cx="([\d.]+)"'
+    drawn = [len(re.findall(bars, table._repr_html_())) for table in (scores, comparison, answers)]
+    assert drawn == [0, 2, 1]
+    png, size = figure._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert int.from_bytes(png[16:20]) == 2 * size["width"]  # sharp on sharp screens
+    assert answers.pairs[0].better_run == "v2"
 
-    assert isinstance(shown[-1], Figure)
+
+@pytest.mark.parametrize(
+    ("cells", "places"),
+    [
+        ([Marked(0.5, (0.0, 1.0)), Marked(0.0, (0.0, 0.5))], ["40.0", "4.0"]),
+        ([Marked(0.5, (math.nan, 1.0)), Marked(0.25, (0.0, 0.5)), "none"], ["40.0"]),
+        ([Marked(0.5, (0.5, 0.5)), Marked(0.5)], []),
+    ],
+)
+def test_an_interval_is_a_bar_on_the_scale_of_its_column(cells: list[Any], places: list[str]) -> None:
+    table = Table([Column("value", NUMBER)], [[cell] for cell in cells])
+    assert re.findall(r'<circle cx="([\d.]+)"', "".join(_Notebook().table(table))) == places
 
 
 def test_a_report_of_scores_is_a_page(tmp_path: Path) -> None:

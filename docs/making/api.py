@@ -13,11 +13,12 @@ from rageval.measures import Measure
 SECTIONS = {
     "Score runs": ("evaluate", "Evaluator", "scoring.rules.Rules", "read_run", "read_qrels", "Run", "Qrels"),
     "Score answers": ("evaluate_answers", "read_judgements"),
+    "Example data": ("demo",),
     "Score agents": ("trajectories.*",),
     "Scores": ("Scores", "scoring.scores.ScoresTable", "scoring.scores.Score"),
     "Measures": ("parse_measure", "measure", "Measure"),
     "What a measure sees": (
-        *("Ranking", "Hit", "Topic", "Share"),
+        *("Ranking", "measures.ranking.Hit", "Topic", "Share"),
         *("Assessment", "measures.assessment.Judgement"),
     ),
     "Compare and report": ("compare", "gate", "report", "comparison.*"),

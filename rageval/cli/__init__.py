@@ -48,6 +48,7 @@ GROUPS = {
         "datasets": "List datasets; show, fetch, import, export or check one.",
         "measures": "List measures, or show one.",
         "rubrics": "List rubrics, or print one.",
+        "skill": "Instruct coding agents.",
     },
     "More": {
         "init": "Write a rageval.toml for the files in this folder.",

@@ -15,10 +15,8 @@ from rageval.cli._options import Command, takes_options
 from rageval.cli._output import print_lines
 from rageval.files.folders import refuse_others, require_folder
 from rageval.files.writing import make_folder, refuse_place, whole_file
+from rageval.samples import sample_files
 from rageval.text import visible
-
-_FILES = ("run.trec", "baseline.trec", "qrels.nugget", "v1.csv", "v2.csv")
-_CONTENTS = Path(__file__).parents[1] / "demo"
 
 
 class Options(opt.Options):
@@ -43,7 +41,7 @@ def demo(folder: Path, options: Options) -> None:
     rageval demo examples
     """
     require_folder(folder)
-    contents = {name: (_CONTENTS / name).read_bytes() for name in _FILES}
+    contents = sample_files()
     if not options.overwrite:
         own = [name for name, content in contents.items() if _holds(folder / name, content)]
         refuse_others(folder, own, "a new folder, or --overwrite")
@@ -54,7 +52,7 @@ def demo(folder: Path, options: Options) -> None:
             make_folder(folder)
             with whole_file(folder / name) as stream:
                 stream.write(content)
-    print_lines(_commands(folder))
+    print_lines(_commands(folder, len(contents)))
 
 
 def _holds(path: Path, content: bytes) -> bool:
@@ -62,7 +60,7 @@ def _holds(path: Path, content: bytes) -> bool:
     return os.path.isfile(path) and path.stat().st_size == len(content) and path.read_bytes() == content
 
 
-def _commands(folder: Path) -> Iterator[str]:
+def _commands(folder: Path, number: int) -> Iterator[str]:
     """Yield the lines that say what to type."""
 
     def named(name: str) -> str:
@@ -70,7 +68,7 @@ def _commands(folder: Path) -> Iterator[str]:
 
     run, baseline, qrels = map(named, ("run.trec", "baseline.trec", "qrels.nugget"))
     first, second = map(named, ("v1.csv", "v2.csv"))
-    yield f"{len(_FILES)} files are in {visible(str(folder))}. Try:"
+    yield f"{number} files are in {visible(str(folder))}. Try:"
     yield f"rageval {run} {qrels} -m alpha_ndcg@5"
     yield f"rageval compare {run} {baseline} {qrels} -m alpha_ndcg@5"
     yield f"rageval compare {first} {second}"

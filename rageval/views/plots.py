@@ -6,6 +6,7 @@ them, and are named once a row. Colours can be told apart by people who are colo
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import textwrap
@@ -61,6 +62,7 @@ _NAMED = 0.28  # of the width, at most, for the names of runs; what is longer is
 _ROW, _AROUND, _LOWEST, _CURVES = 0.16, 0.55, 0.7, 1.9  # heights: of a run, around a panel, of a panel
 _LEAST, _MOST = 1.0, 40.0  # of a figure, where somebody says it
 _HIGHEST = 300.0  # else: matplotlib draws no more than 2^16 dots
+_SCREEN = 120  # dots per inch in a notebook, which gets twice as many for sharp screens
 # Points.
 _FONT, _SMALLEST = 7.0, 4.0
 _LETTER = 0.58 / 72  # inches that a letter is wide, a point of its font
@@ -502,11 +504,19 @@ def _figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     class Drawn(Figure):
+        """A figure that notebooks show by itself, and that `savefig` writes as `save` does."""
+
         def savefig(self, *args: Any, **options: Any) -> None:
             with rc_context(_DRAWN), warnings.catch_warnings():
                 # A sign that our font lacks is a box; the other formats have it.
                 warnings.filterwarnings("ignore", "Glyph .* missing from")
                 super().savefig(*args, **options)
+
+        def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+            stream = io.BytesIO()
+            self.savefig(stream, dpi=2 * _SCREEN, format="png")
+            inches = zip(("width", "height"), self.get_size_inches(), strict=True)
+            return stream.getvalue(), {name: round(_SCREEN * length) for name, length in inches}
 
     return Drawn(figsize=(width, height), layout="constrained")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval.cli.demo import _FILES
+from rageval.samples import sample_files
 from test_bad_input import command
 
 
@@ -34,7 +34,7 @@ def test_every_command_that_is_printed_works(folder: str) -> None:
         outcome = command(*words)
         assert outcome.code == 0, outcome
         assert outcome.out
-    assert {path.name for path in Path(folder or "rageval-demo").iterdir()} == set(_FILES)
+    assert {path.name for path in Path(folder or "rageval-demo").iterdir()} == sample_files().keys()
 
 
 def test_the_second_version_is_clearly_better() -> None:

@@ -244,6 +244,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "reproduce": ("reproduce", "crag-leaderboard", "--data", "answers"),
     "demo": ("demo", "out/demo"),
     "init": ("init",),
+    "skill": ("skill",),
 }
 OUTPUTS = (
     "-o",

@@ -25,6 +25,7 @@ def test_the_pages_that_are_generated_are_up_to_date() -> None:
     require_golden(module.remarks_page(), DOCS / "remarks.md")
     require_golden(module.findings_page(), DOCS / "findings.md")
     require_golden(module.json_page(), DOCS / "json.md")
+    require_golden(module.skill_page(), DOCS / "skill/SKILL.md")
 
 
 def test_the_samples_on_the_page_of_the_files_are_lines_of_the_samples() -> None:

@@ -1,4 +1,4 @@
-"""Seven people's first ten commands are no dead ends; tests/try_packages.sh plays them with a wheel, too."""
+"""People's first ten commands are no dead ends; tests/try_packages.sh plays them with a wheel, too."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import contextlib
 import io
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from first_commands import NEEDS, PEOPLE, Done, play
+from first_commands import NEEDS, PEOPLE, Done, lacking, play
 from rageval.cli import main
 
 pytestmark = pytest.mark.slow
@@ -39,8 +38,8 @@ def here(folder: Path, words: Sequence[str]) -> Done:
     [pytest.param(person, marks=pytest.mark.slow) if person in NEEDS else person for person in PEOPLE],
 )
 def test_first_commands(person: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if person in NEEDS and find_spec(NEEDS[person]) is None:
-        pytest.skip(f"needs {NEEDS[person]}")
+    if packages := lacking(person):
+        pytest.skip(f"needs {', '.join(packages)}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "patience", raising=False)

@@ -40,7 +40,7 @@ OTHERS = {
         "spans anchor",
         "spans project",
     ),
-    *("doctor", "validate", "import", "demo", "init"),
+    *("doctor", "validate", "import", "demo", "init", "skill"),
 }
 GROUPS = {"rubrics", "store", "collection", "datasets", "board"}
 QUERIES = [f"q{number:03}" for number in range(100)]

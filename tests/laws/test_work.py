@@ -320,6 +320,7 @@ OTHERS = {
     "demo": "writes a few files that are always the same",
     "init": "looks at the first lines of each file of a folder, and at a baseline",
     "measures": "lists what there is",
+    "skill": "prints one file",
     "rubrics": "lists what there is",
     "rubrics show": "prints one file",
     "rubrics import": "reads one prompt",

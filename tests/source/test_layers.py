@@ -32,6 +32,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
+    "samples": ({"table"}, set()),
     "core": ({"hooks"}, set()),
     "hooks": (set(), set()),
     "subjects": ({"core", "errors", "hooks"}, set()),
@@ -85,7 +86,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         BASE
         | {"building", "checking", "comparison", "datasets", "files", "judges", "logs", "measures", "pages"}
-        | {"parallel", "policy", "published", "scoring", "spans", "track", "verbs", "views"},
+        | {"parallel", "policy", "published", "samples", "scoring", "spans", "track", "verbs", "views"},
         {"click", "msgspec"},
     ),
 }

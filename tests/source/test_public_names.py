@@ -20,7 +20,6 @@ from rageval.measures import builtin
 PROMISED = [
     "Assessment",
     "Evaluator",
-    "Hit",
     "InputError",
     "Measure",
     "MeasureError",
@@ -36,6 +35,7 @@ PROMISED = [
     "alpha_ndcg",
     "compare",
     "coverage",
+    "demo",
     "evaluate",
     "evaluate_answers",
     "gate",
