@@ -5,6 +5,7 @@ The fields bear ir_measures' names, so its records and ours can be used for one 
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 __all__ = [
@@ -48,6 +49,7 @@ class Sentence(NamedTuple):
 
 
 AMOUNTS = ("input_tokens", "output_tokens", "cost", "seconds", "confidence")  # of an answer
+_amounts_of = attrgetter(*AMOUNTS)
 
 
 class Answer(NamedTuple):
@@ -85,8 +87,10 @@ class Answer(NamedTuple):
     @property
     def amounts(self) -> dict[str, float]:
         """What is stated of tokens, cost, seconds and confidence, by name."""
-        stated = ((name, getattr(self, name)) for name in AMOUNTS)
-        return {name: amount for name, amount in stated if amount is not None}
+        stated = _amounts_of(self)
+        if stated.count(None) == len(stated):
+            return {}
+        return {name: amount for name, amount in zip(AMOUNTS, stated, strict=True) if amount is not None}
 
     @property
     def text(self) -> str:

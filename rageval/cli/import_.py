@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -16,18 +17,17 @@ from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import print_lines, say
 from rageval.errors import InputError, UsageError
-from rageval.files.folders import digests, refuse_others, remove, require_folder, unchanged
+from rageval.files.folders import filled_folder, refuse_others, remove, require_folder, unchanged
 from rageval.files.line_tables import PARQUET, STEP_COLUMNS, write_line_table
 from rageval.files.whole import read_whole
 from rageval.files.writing import refuse_place, write_lines
 from rageval.logs import read
-from rageval.logs.log import counts_of, manifest, outputs, together
+from rageval.logs.log import together
+from rageval.logs.outputs import USUAL_FILES, LogFiles, manifest
 from rageval.logs.paths import FIELDS, mapping_of
+from rageval.logs.readers import read_into
 from rageval.policy import find_policy
 from rageval.text import visible
-
-if TYPE_CHECKING:
-    from rageval.logs import Log
 
 _STDOUT = "-"
 _MANIFEST = "manifest.json"
@@ -116,35 +116,40 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         raise UsageError(f"--run: expected a name for each of {len(logs)} logs, found {len(names)}")
     if len(names) != len(logs):  # one name, or none, for all of them
         names = (names or [""]) * len(logs)
-    read_logs = [
-        read(
-            path,
-            settings["map"],
-            tool=settings.get("tool"),
-            records=settings.get("records"),
-            run=name,
-            # Steps keep each retrieval, so that nobody has to choose one.
-            hop=settings.get("hop") or ("none" if options.only == "steps" else ""),
-            split=settings["split"],
-            search_tools=settings.get("search_tools", ()),
-        )
-        for path, name in zip(logs, names, strict=True)
-    ]
-    log = read_logs[0] if len(read_logs) == 1 else together([*zip(logs, read_logs, strict=True)])
+    how: dict[str, Any] = {
+        "tool": settings.get("tool"),
+        "records": settings.get("records"),
+        # Steps keep each retrieval, so that nobody has to choose one.
+        "hop": settings.get("hop") or ("none" if options.only == "steps" else ""),
+        "split": settings["split"],
+        "search_tools": settings.get("search_tools", ()),
+    }
+
+    def fill(output: LogFiles) -> None:
+        if len(logs) == 1:
+            read_into(output, logs[0], settings["map"], run=names[0], **how)
+            return
+        read_logs = [
+            (path, read(path, settings["map"], run=name, **how))
+            for path, name in zip(logs, names, strict=True)
+        ]
+        together(read_logs).pour(output)
+
     if options.dry_run:
-        print_lines(_summary(log, counts_of(log)))
+        log = LogFiles(None)
+        fill(log)
+        print_lines(_summary(log))
     elif options.only:
-        _write_one(log, options.only, options.output or _STDOUT, logs)
+        log = _write_one(fill, options.only, options.output or _STDOUT, logs)
         if options.only == "steps":
             click.echo("".join(f"{line}\n" for line in _left_out(log)), err=True, nl=False)
     else:
-        _write_all(log, logs, settings, options)
-        click.echo("\n".join(_summary(log, counts_of(log))), err=True)
+        log = _write_all(fill, logs, settings, options)
+        click.echo("\n".join(_summary(log)), err=True)
     say(*log.remarks)
     # How answers that nobody judged become a number, where there are right answers for it.
     is_written = options.output and not options.only and not options.dry_run
-    has_gold = any(question.gold for question in log.questions)
-    if is_written and log.answers and not log.judgements and has_gold:
+    if is_written and log.has_answers and not log.has_judgements and log.has_gold:
         paths = (os.path.join(options.output or "", name) for name in _TO_JUDGE)
         answers, questions = (shlex.quote(visible(path)) for path in paths)
         click.echo(
@@ -219,39 +224,48 @@ def _policy_section(name: str) -> dict[str, Any]:
     return settings
 
 
-def _summary(log: Log, counts: Mapping[str, int]) -> Iterator[str]:
+def _summary(log: LogFiles) -> Iterator[str]:
     version = f" {visible(log.version)}" if log.version else ""
     counted = ", ".join(
-        f"{number:,} {what.removesuffix('s') if number == 1 else what}" for what, number in counts.items()
+        f"{number:,} {what.removesuffix('s') if number == 1 else what}" for what, number in log.counts.items()
     )
     yield f"{log.tool}{version}: {counted}"
     yield from _left_out(log)
 
 
-def _left_out(log: Log) -> Iterator[str]:
+def _left_out(log: LogFiles) -> Iterator[str]:
     for why, number in log.left_out.items():
         yield f"left out: {number:,} {why}"
 
 
-def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
-    files = {name: lines for name, lines in outputs(log).items() if name.partition(".")[0] == kind}
-    if len(files) > 1:
-        names = ", ".join(map(visible, log.run))
-        raise UsageError(f"--only {kind}: the log has several runs ({names}); write them to a folder: -o DIR")
-    lines = next(iter(files.values()), None)
-    if lines is None:
-        raise UsageError(f"--only {kind}: not in this log")
-    if output == _STDOUT:
-        print_lines(lines())
-        return
-    refuse_place(Path(output), *logs)
-    if kind == "steps" and output.endswith(PARQUET):
-        write_line_table(Path(output), STEP_COLUMNS, lines())
-    else:
-        write_lines(Path(output), lines(), makes_folder=False)
+def _write_one(fill: Callable[[LogFiles], None], kind: str, output: str, logs: tuple[str, ...]) -> LogFiles:
+    # Nothing is printed before the whole log was read, as an error may come late.
+    with TemporaryDirectory() as folder:
+        log = LogFiles(Path(folder), kind)
+        fill(log)
+        files = log.files
+        if len(files) > 1:
+            names = ", ".join(map(visible, log.runs))
+            raise UsageError(
+                f"--only {kind}: the log has several runs ({names}); write them to a folder: -o DIR"
+            )
+        if not files:
+            raise UsageError(f"--only {kind}: not in this log")
+        (file,) = files.values()
+        if output == _STDOUT:
+            print_lines(file.lines())
+            return log
+        refuse_place(Path(output), *logs)
+        if kind == "steps" and output.endswith(PARQUET):
+            write_line_table(Path(output), STEP_COLUMNS, file.lines())
+        else:
+            write_lines(Path(output), file.lines(), makes_folder=False)
+    return log
 
 
-def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], options: Options) -> None:
+def _write_all(
+    fill: Callable[[LogFiles], None], logs: tuple[str, ...], settings: Mapping[str, Any], options: Options
+) -> LogFiles:
     """Write every file of a log, the manifest last; first remove what only an earlier import wrote.
 
     What is left of an earlier import would be taken for a part of this one: a run beside answers that were
@@ -261,7 +275,6 @@ def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], opt
         raise UsageError("expected -o DIR, a folder for the files; or --only KIND, or --dry-run")
     folder: Path = Path(options.output)
     require_folder(folder)
-    files = outputs(log)
     earlier = None
     with suppress(InputError, ValueError, RecursionError):
         earlier = json.loads(read_whole(folder / _MANIFEST, "a manifest"))
@@ -269,11 +282,18 @@ def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], opt
     own: list[str] = []
     if isinstance(earlier, dict) and "imported_by" in earlier:
         own = [*unchanged(folder, earlier.get("files")), _MANIFEST]
-    for name in (*files, _MANIFEST, *own):
+    for name in (*USUAL_FILES, _MANIFEST, *own):
         refuse_place(folder / name, *logs)
     if not options.overwrite:
         refuse_others(folder, own, "a new folder, or that of an earlier import, or --overwrite")
-    remove(folder, set(own) - {*files, _MANIFEST})
-    for name, lines in files.items():
-        write_lines(folder / name, lines())
-    write_lines(folder / _MANIFEST, manifest(log, logs, settings, digests(folder, files)))
+    with filled_folder(folder), LogFiles(folder) as log:
+        fill(log)
+        files = log.files
+        for name in files:
+            refuse_place(folder / name, *logs)
+        remove(folder, set(own) - {*files, _MANIFEST})
+        sha256 = {name: file.digest for name, file in files.items()}
+        for name, file in files.items():
+            file.name_as(folder / name)
+        write_lines(folder / _MANIFEST, manifest(log, logs, settings, sha256))
+    return log

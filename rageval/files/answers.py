@@ -588,19 +588,29 @@ def _liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
 
 def _plain_record(answer: Answer, **extra: str | float) -> dict[str, Any]:
     """Return an answer as a line of plain answers; citations are ids."""
-    ids = tuple(doc for doc, _ in answer.passages)
+    ids = tuple([doc for doc, _ in answer.passages])
     record: dict[str, Any] = {"query_id": answer.query_id, "run_id": answer.run_id}
-    record |= {"repeat": answer.repeat} if answer.repeat else {}
-    record |= {"conversation_id": answer.conversation_id} if answer.conversation_id else {}
-    record |= {"turn": answer.turn} if answer.turn else {}
-    record |= {"question": answer.question} if answer.question else {}
-    record |= {"prompt": answer.prompt} if answer.prompt else {}
+    for name, value in (
+        ("repeat", answer.repeat),
+        ("conversation_id", answer.conversation_id),
+        ("turn", answer.turn),
+        ("question", answer.question),
+        ("prompt", answer.prompt),
+    ):
+        if value:
+            record[name] = value
     # The null tells it from a judgement, which has a status, too.
-    failed = {"answer": None, "status": _ERROR, "reason": answer.error}
-    record |= failed if answer.error else {"answer": _plain_parts(answer)}
-    record |= {"references": answer.references} if answer.references != ids else {}
-    record |= {"passages": [{"id": doc, "text": text} for doc, text in answer.passages]} if ids else {}
-    return record | answer.amounts | extra
+    if answer.error:
+        record |= {"answer": None, "status": _ERROR, "reason": answer.error}
+    else:
+        record["answer"] = _plain_parts(answer)
+    if answer.references != ids:
+        record["references"] = answer.references
+    if ids:
+        record["passages"] = [{"id": doc, "text": text} for doc, text in answer.passages]
+    record |= answer.amounts
+    record |= extra
+    return record
 
 
 def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rageval.errors import OutputError, UsageError
 from rageval.files.whole import digest_of
+from rageval.files.writing import make_folder
 from rageval.text import visible
 
 _PART = "a file of the folder"
@@ -43,9 +45,18 @@ def refuse_others(folder: Path, own: Collection[str], way: str) -> None:
         )
 
 
-def digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the sha256 of files in the folder, as a manifest keeps them."""
-    return {name: digest_of(folder / name, _PART) for name in names}
+@contextmanager
+def filled_folder(folder: Path) -> Iterator[None]:
+    """Make a folder that somebody fills; one that was not there goes again after an error, if it is empty."""
+    is_new = not os.path.exists(folder)
+    make_folder(folder)
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def unchanged(folder: Path, files: object) -> list[str]:

@@ -152,6 +152,30 @@ def read_batches(
         yield [number for number, _ in pairs], [record for _, record in pairs]
 
 
+def read_values(
+    source: Source, decode: Callable[[bytes], _Record], expected: str
+) -> Iterator[tuple[int, _Record | dict[str, Any]]]:
+    """Read the same as `read_decoded`, and faster: where lines are short, objects come as they are built.
+
+    A stretch is decoded at once; unless that gives an object a line, it is read again line by line.
+    """
+    name = name_of(source)
+    for first_line, text in stretches(source):
+        lines = text.removesuffix(b"\n").split(b"\n")
+        records: list[Any] = []
+        # Of long lines few values are ever looked at. What only Python writes is no JSON, and is read singly.
+        if len(text) <= _LARGE * len(lines):
+            with suppress(ValueError, RecursionError):
+                records = _built(text)
+        _refuse_repeated_keys(name, first_line, text, records)
+        # Each line begins an object, and there are no more objects than lines.
+        if len(records) == len(lines) and all(line.startswith(b"{") for line in lines):
+            yield from enumerate(records, first_line)
+        else:
+            explain = partial(explained, expected=expected)
+            yield from _one_by_one(name, first_line, text, decode, explain)
+
+
 def _refuse_repeated_keys(name: str, first_line: int, text: bytes, records: Sequence[Any] = ()) -> None:
     """Raise `InputError` for lines with an object that names a key twice: nobody knows which is meant."""
     findings = Complaints()
@@ -695,15 +719,30 @@ def _all_differ(text: bytes, records: Iterable[Any]) -> bool:
     try:
         if large:
             return _different_raw(text, _raw(text))
-        return _different(records or _built(text)) == _keys(text)
+        # A key that stands twice is a text of the file that nothing decoded has.
+        escaped = text.count(b'\\"') if b"\\" in text else 0
+        return 2 * _number_of_texts(records or _built(text)) == text.count(b'"') - escaped
     except (ValueError, RecursionError):
         return False
+
+
+def _number_of_texts(values: Iterable[Any]) -> int:
+    """Return how many texts and different keys are in these values, and in what lies in them."""
+    number = 0
+    # Level by level instead of recursion: JSON may be nested deeper than Python's stack is.
+    while values := list(values):
+        kinds = [value.__class__ for value in values]
+        number += kinds.count(str)
+        dicts = [value for value, kind in zip(values, kinds, strict=True) if kind is dict]
+        number += sum(map(len, dicts))
+        lists = [value for value, kind in zip(values, kinds, strict=True) if kind is list]
+        values = chain(chain.from_iterable(map(dict.values, dicts)), chain.from_iterable(lists))
+    return number
 
 
 def _different(values: Iterable[Any]) -> int:
     """Return how many different keys are in these objects and lists, and in what lies in them."""
     number = 0
-    # Level by level instead of recursion: JSON may be nested deeper than Python's stack is.
     while values := list(values):
         dicts = [value for value in values if value.__class__ is dict]
         number += sum(map(len, dicts))

@@ -366,11 +366,15 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
     >>> list(write_questions([Question("q", "Where?", ("Oslo",))]))
     ['{"answer":["Oslo"],"query_id":"q","question":"Where?"}']
     """
-    for question in questions:
-        facts = {name: value for name, value in question.facts if value and name not in _OWN}
-        more = {"answer": list(question.gold)} if question.gold else {}
-        more |= {_SUB_NARRATIVES: list(question.sub_narratives)} if question.sub_narratives else {}
-        yield as_line(facts | {"query_id": question.query_id, "question": question.text} | more)
+    return map(as_line, map(question_record, questions))
+
+
+def question_record(question: Question) -> dict[str, Any]:
+    """Return the record of a question in a file of questions."""
+    facts = {name: value for name, value in question.facts if value and name not in _OWN}
+    more = {"answer": list(question.gold)} if question.gold else {}
+    more |= {_SUB_NARRATIVES: list(question.sub_narratives)} if question.sub_narratives else {}
+    return facts | {"query_id": question.query_id, "question": question.text} | more
 
 
 def _field_value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:

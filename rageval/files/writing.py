@@ -301,16 +301,22 @@ def _begun(target: Path, present: os.stat_result | None, mode: int) -> tuple[Pat
     raw = open(part, "xb", buffering=0, opener=opener_of(mode if present is None else 0o600))  # noqa: SIM115
     if present is not None:
         try:
-            # It gets owner, group and mode of the file that it will replace; Windows knows none of them.
-            if hasattr(os, "fchown"):
-                with suppress(PermissionError):  # only root may give files away
-                    os.fchown(raw.fileno(), present.st_uid, present.st_gid)
-                os.fchmod(raw.fileno(), stat.S_IMODE(present.st_mode))
+            _take_mode(raw, present, mode)
         except BaseException:
             raw.close()
             part.unlink()
             raise
     return part, raw
+
+
+def _take_mode(raw: io.FileIO, present: os.stat_result | None, mode: int) -> None:
+    """Give a file owner, group and mode of the one that it will replace; Windows knows none of them."""
+    if hasattr(os, "fchown"):
+        if present is not None:
+            with suppress(PermissionError):  # only root may give files away
+                os.fchown(raw.fileno(), present.st_uid, present.st_gid)
+            mode = stat.S_IMODE(present.st_mode)
+        os.fchmod(raw.fileno(), mode)
 
 
 def _start_of_part(target: Path) -> str:

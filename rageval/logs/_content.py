@@ -23,7 +23,7 @@ import msgspec
 
 from rageval.errors import InputError, MissingPackage, Place
 from rageval.files import columnar
-from rageval.files.jsonl import explained, plain_json, read_decoded, repeated_in, repeated_key
+from rageval.files.jsonl import explained, plain_json, read_values, repeated_in, repeated_key
 from rageval.files.opening import (
     BOM,
     COPY_AGAIN,
@@ -74,8 +74,8 @@ class Record:
     @classmethod
     def of(cls, value: Any, where: Place) -> Record:
         """Return a record of what is decoded already."""
-        record = cls(b"", where)
-        record._value = value
+        record = cls.__new__(cls)  # has no text
+        record._value, record.where = value, where
         return record
 
     def keys(self) -> list[str]:
@@ -175,8 +175,12 @@ def opened(source: Source) -> Content:
         else:
 
             def records() -> Iterator[Record]:
-                for line, raw in read_decoded(source, _raw, "a record of a log"):
-                    yield Record(raw.copy(), Place(name, line), is_checked=True)
+                for line, value in read_values(source, _raw, "a record of a log"):
+                    where = Place(name, line)
+                    if isinstance(value, dict):
+                        yield Record.of(value, where)
+                    else:
+                        yield Record(value.copy(), where, is_checked=True)
 
             one = next(records())
             return (

@@ -27,7 +27,6 @@ from rageval.logs.rows import (
     each_of,
     facts_in,
     folded,
-    grade_of_cell,
     graded,
     holding,
     ids_in,
@@ -35,7 +34,6 @@ from rageval.logs.rows import (
     last_text_of,
     list_of,
     log_reader,
-    metrics_in,
     number_of,
     rows_of_turns,
     spent_as,
@@ -461,12 +459,12 @@ def _is_ragas(content: Content) -> bool:
 
 @log_reader("ragas", _is_ragas)
 def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
-    """Yield the rows; any column that is no field may be a metric, so all rows have to be known first."""
-    rows = [(record.where, record.object()) for record in content.records()]
+    """Yield the rows; any column that is no field may be a metric."""
     fields = {*_RAGAS_TEXTS, *_RAGAS_LISTS, *_RAGAS_OTHER}
-    metrics = metrics_in((cells for _, cells in rows), lambda name: name in fields or is_id(name), reading)
     lost = 0
-    for where, cells in rows:
+    for record in content.records():
+        where, cells = record.where, record.object()
+        grades = reading.columns.grades(cells, lambda name: name in fields or is_id(name))
         conversation, turns = cells.get("user_input"), list[LoggedTurn]()
         if isinstance(conversation, str) and conversation.startswith(_CONVERSATION):
             conversation = literal(conversation, where.below("user_input"))
@@ -485,10 +483,12 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             elif not isinstance(text, str):
                 raise InputError(at=where, expected=f"a text as {name}", found=f"{text!r:.80}")
             texts[name] = text
-        lists = {}
+        lists: dict[str, list[Any]] = {name: [] for name in _RAGAS_LISTS}
         for name in _RAGAS_LISTS:
             value = cells.get(name)
             items: Any = value or []
+            if not items:
+                continue
             if isinstance(value, str) and value.strip():  # in a CSV, as Python writes a list
                 items = literal(value, where.below(name))
             kinds = str | int if name.endswith("ids") else str
@@ -501,17 +501,24 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
         if ids and contexts and len(ids) != len(contexts):
             raise InputError(at=where, expected="as many retrieved_context_ids as texts", found=f"{len(ids)}")
         number = max(len(ids), len(contexts))  # the order is the rank: ragas keeps no scores
-        pairs = zip(contexts or [""] * number, ids or [""] * number, strict=True)
+        passages = (
+            [
+                Passage(text, text_of(doc))
+                for text, doc in zip(contexts or [""] * number, ids or [""] * number, strict=True)
+            ]
+            if ids
+            else [*map(Passage, contexts)]
+        )
         row = Row(
             where,
             texts["user_input"] or "",
             texts["response"],
             list_of(texts["reference"]),
-            contexts=[Passage(text, text_of(doc)) for text, doc in pairs],
-            grades=[grade_of_cell(name, cells.get(name)) for name in metrics],
+            contexts=passages,
+            grades=grades,
             relevant=[[text_of(doc)] for doc in lists["reference_context_ids"]],
             ids=ids_in(cells),
-            spent=spent_as(**{name: cells.get(name) for name in SPENT}),
+            spent=spent_as(**{name: cells[name] for name in SPENT if name in cells}),
             record=cells,
         )
         for of_turn, turn in rows_of_turns(row, turns, reading):
@@ -708,13 +715,9 @@ _AUTORAG_FIELDS = {
 @log_reader("autorag", holding("retrieved_ids retrieved_contents query"))
 def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the rows; the columns that are no fields and hold no times are metrics."""
-    rows = [(record.where, record.object()) for record in content.records()]
-    metrics = metrics_in(
-        (cells for _, cells in rows),
-        lambda name: name in _AUTORAG_FIELDS or name.endswith("time"),
-        reading,
-    )
-    for where, cells in rows:
+    for record in content.records():
+        where, cells = record.where, record.object()
+        grades = reading.columns.grades(cells, lambda name: name in _AUTORAG_FIELDS or name.endswith("time"))
         texts = _list_in_cell(cells, "retrieved_contents", where, (str, type(None)))
         docs = _list_in_cell(cells, "retrieved_ids", where)
         scores = _list_in_cell(cells, "retrieve_scores", where) or [None] * len(texts)  # nothing was scored
@@ -739,7 +742,7 @@ def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
                 Passage(text or "", text_of(doc), number_of(score))
                 for text, doc, score in zip(texts, docs, scores, strict=True)
             ],
-            grades=[grade_of_cell(name, cells.get(name)) for name in metrics],
+            grades=grades,
             ids={"qid": query_id} if query_id else {},
             relevant=[group for group in relevant if group],
             record=cells,

@@ -747,8 +747,8 @@ def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
 
 def _mlflow_table(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the rows of a table of `mlflow.models.evaluate`, in which people name most columns."""
-    rows = [(record.where, record.object()) for record in content.records()]
-    for where, cells in rows:
+    for record in content.records():
+        where, cells = record.where, record.object()
         names = [name.removesuffix(_SCORE) for name in cells if name.endswith(_SCORE)]
         answered = next(name for name in _OUTPUTS if name in cells)
         target = next((name for name in _TARGETS if name in cells), "")

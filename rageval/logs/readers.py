@@ -15,7 +15,8 @@ from rageval.errors import InputError, Place, RagevalError, UsageError
 from rageval.files.kinds import kind_of
 from rageval.files.opening import STDIN, Limits, Source, can_read_again, limits_of, with_limits
 from rageval.logs._content import Content, Record, opened
-from rageval.logs.log import Log, parted
+from rageval.logs.log import Log
+from rageval.logs.parting import LogOutput, part
 from rageval.logs.paths import LIKELY, Path, fields_of, mapping_of, path_of, suggested
 from rageval.logs.rows import LogReader, LogReading, Row
 from rageval.names import suggestion
@@ -109,6 +110,36 @@ def read(
     >>> log.tool, log.answers[0].text, log.judgements[0]["grade"]
     ('ragas', 'In Oslo.', 0.5)
     """
+    log = Log("")
+    read_into(
+        log,
+        path,
+        map,
+        tool=tool,
+        records=records,
+        run=run,
+        hop=hop,
+        split=split,
+        search_tools=search_tools,
+        limits=limits,
+    )
+    return log
+
+
+def read_into(
+    output: LogOutput,
+    path: Source,
+    map: str | Mapping[str, str] | None = None,
+    *,
+    tool: str | None = None,
+    records: str | None = None,
+    run: str = "",
+    hop: str = "",
+    split: Mapping[str, str] | None = None,
+    search_tools: Sequence[str] = (),
+    limits: Limits | None = None,
+) -> None:
+    """Read a log as `read` does, to wherever its content shall go."""
     if hop not in ("", "first", "last", "union", "none"):
         raise UsageError(f"hop={hop!r:.80}: expected first, last, union or none")
     mapping = mapping_of(map)
@@ -122,13 +153,12 @@ def read(
         content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
     # Two tables of two systems have nothing else by which they are told apart.
     otherwise = stem_of(path) if reader.tool in _NAMELESS else ""
-    log = parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
+    own = part(reader.tool, lambda own: reader.rows(content, own), mapping, reading, output, run, otherwise)
     # An agent may answer without any tool.
-    for pattern in search_tools if reading.tools or not log.steps else ():
-        if not any(fnmatchcase(name, pattern) for name in reading.tools):
-            there = ", ".join(visible(name) for name in sorted(reading.tools)[:_LISTED]) or "none"
+    for pattern in search_tools if own.tools or not output.has_steps else ():
+        if not any(fnmatchcase(name, pattern) for name in own.tools):
+            there = ", ".join(visible(name) for name in sorted(own.tools)[:_LISTED]) or "none"
             raise UsageError(f"--search-tool {visible(pattern)}: no tool has this name; tools are: {there}")
-    return log
 
 
 def stem_of(path: Source) -> str:

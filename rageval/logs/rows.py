@@ -80,8 +80,7 @@ class TracedSpan(msgspec.Struct):
         return _STEP_OF_KIND.get(self.kind, "")
 
 
-@dataclass(slots=True)  # logs have many
-class Row:
+class Row(msgspec.Struct):  # made quickly, as logs have many
     """One answer of a log. `failed` says why there is none.
 
     With `lacks_failed` a metric that other answers have, and this one lacks, has failed here.
@@ -97,42 +96,76 @@ class Row:
     where: Place
     question: str = ""
     answer: str | None = None
-    gold: list[str] = field(default_factory=list)
+    gold: list[str] = []
     conversation: str = ""
     turn: str = ""  # its number in the conversation
     run: str = ""
     variant: str = ""
     repeat: str = ""
     trace: str = ""
-    contexts: list[Passage] = field(default_factory=list)
-    grades: list[Grade] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
-    ids: dict[str, str] = field(default_factory=dict)
+    contexts: list[Passage] = []
+    grades: list[Grade] = []
+    facts: dict[str, Any] = {}
+    ids: dict[str, str] = {}
     key: str = ""
-    relevant: list[list[str]] = field(default_factory=list)
+    relevant: list[list[str]] = []
     # What [1] in the answer cites: a place in `contexts`, or a document.
-    cites: dict[str, int | str] = field(default_factory=dict)
+    cites: dict[str, int | str] = {}
     confidence: float | None = None  # of the system in its answer, from 0 to 1
     failed: str = ""
     missing: str = ""
     stopped: str = ""  # why an agent was stopped, whose result counts as it is
     lacks_failed: bool = False
-    spent: dict[str, float] = field(default_factory=dict)  # of `SPENT`, as far as the log says so
-    steps: list[TracedSpan] = field(default_factory=list)  # of an agent, up to the answer
+    spent: dict[str, float] = {}  # of `SPENT`, as far as the log says so
+    steps: list[TracedSpan] = []  # of an agent, up to the answer
     before: str = ""  # what tells the turns apart that were mapped out of conversations
     record: Any = None
 
 
-def handed_over(rows: list[Row]) -> Iterator[Row]:
-    """Yield the rows in their order; the list keeps none of them in memory.
+@dataclass
+class MetricColumns:
+    """Which columns of a table are metrics: no fields, and numbers in most of their filled cells.
 
-    >>> rows = [Row(Place("a", 1)), Row(Place("a", 2))]
-    >>> [row.where.line for row in handed_over(rows)], rows
-    ([1, 2], [])
+    That is known when all rows are. Until then the metrics are those that somebody found before (`assumed`),
+    or the columns that hold numbers in the first row.
     """
-    rows.reverse()
-    while rows:
-        yield rows.pop()
+
+    assumed: tuple[str, ...] | None = None
+    _filled: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _fields: dict[str, bool] = field(default_factory=dict)
+
+    def grades(self, cells: Mapping[str, Any], is_field: Callable[[str], bool]) -> list[Grade]:
+        """Return what the metrics gave in a row."""
+        filled, numbers, fields = self._filled, self._numbers, self._fields
+        graded_cells: dict[str, Grade] = {}
+        for name, value in cells.items():
+            if name not in fields:
+                fields[name] = is_field(name)
+            if fields[name] or value is None or value == "":
+                continue
+            is_plain = value.__class__ is float and math.isfinite(value)  # as nearly all are
+            graded_cells[name] = Grade(name, value) if is_plain else grade_of_cell(name, value)
+            filled[name] = filled.get(name, 0) + 1
+            # A metric that failed is a NaN: a column of nothing else is a metric, too.
+            if is_plain or _is_number_or_nan(value):
+                numbers[name] = numbers.get(name, 0) + 1
+        if self.assumed is None:
+            self.assumed = self.metrics
+        return [graded_cells.get(name) or Grade(name) for name in self.assumed]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The columns that are metrics by the rows so far."""
+        return tuple(
+            name for name, count in self._filled.items() if is_mostly(self._numbers.get(name, 0), count)
+        )
+
+    @property
+    def unread(self) -> dict[str, int]:
+        """The other columns that are no fields, and their filled cells."""
+        metrics = self.metrics
+        return {name: count for name, count in self._filled.items() if name not in metrics}
 
 
 @dataclass
@@ -142,6 +175,7 @@ class LogReading:
     limits: Limits = DEFAULT
     hop: str = ""
     split: Mapping[str, str] = field(default_factory=dict)
+    columns: MetricColumns = field(default_factory=MetricColumns)  # of a table
     form: str = ""  # how the log is written: lines, value, csv, parquet, zip
     remarks: list[Remark] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -154,7 +188,11 @@ class LogReading:
 
 @dataclass(frozen=True)
 class LogReader:
-    """A reader of a tool's logs: `fits` detects them by content, `rows` yields their answers."""
+    """A reader of a tool's logs: `fits` detects them by content, `rows` yields their answers.
+
+    `rows` may be called again, with a new `LogReading`: what all rows say together decides where each goes,
+    and no row is kept until that is known.
+    """
 
     tool: str
     fits: Callable[[Content], bool]
@@ -252,28 +290,6 @@ def graded(aspect: str, value: Any, judge: str, reason: str = "", label: str | N
     return Grade(aspect, number, label if number is not None else None, judge, reason)
 
 
-def metrics_in(
-    rows: Iterable[Mapping[str, Any]], is_field: Callable[[str], bool], reading: LogReading
-) -> list[str]:
-    """Return the columns of a table that are metrics: no fields, and numbers in most of their filled cells.
-
-    The other columns that are no fields are noted as unread.
-    """
-    filled: Counter[str] = Counter()
-    numbers: Counter[str] = Counter()
-    for row in rows:
-        for name, value in row.items():
-            if value not in (None, "") and not is_field(name):
-                filled[name] += 1
-                # A metric that failed is a NaN: a column of nothing else is a metric, too.
-                numbers[name] += isinstance(cell := _yes_or_no(value), bool) or (
-                    number_of(cell) is not None or str(cell).strip().lower() == "nan"
-                )
-    metrics = {name: None for name, count in filled.items() if is_mostly(numbers[name], count)}
-    reading.unread.update({name: count for name, count in filled.items() if name not in metrics})
-    return list(metrics)
-
-
 def is_mostly(numbers: int, total: int) -> bool:
     """Return whether a metric is one of numbers, so that anything else that it said is a failure."""
     return 2 * numbers > total
@@ -283,6 +299,11 @@ def grade_of_cell(aspect: str, value: Any, reason: str = "") -> Grade:
     """Return what the cell of a metric of numbers holds; what is no number is why it failed."""
     grade = graded(aspect, _yes_or_no(value), "", reason)
     return grade if grade.grade is not None else Grade(aspect, reason=grade.label or "")
+
+
+def _is_number_or_nan(value: Any) -> bool:
+    cell = _yes_or_no(value)
+    return isinstance(cell, bool) or number_of(cell) is not None or str(cell).strip().lower() == "nan"
 
 
 def _yes_or_no(value: Any) -> Any:
@@ -464,7 +485,7 @@ def rows_of_turns(
         yield row, None
         return
     if len(turns) == 1:
-        yield replace(row, question=turns[0].question, answer=turns[0].answer), turns[0]
+        yield msgspec.structs.replace(row, question=turns[0].question, answer=turns[0].answer), turns[0]
         return
     conversation = row.conversation or conversation_of([turn.question for turn in turns])
     reading.left_out["conversation scores"] += len(row.grades)
@@ -480,14 +501,17 @@ def ids_in(metadata: Any) -> dict[str, str]:
     """Return the fields of metadata that may be a question's id, those first whose names say so."""
     if not isinstance(metadata, dict):
         return {}
-    named = {name: text_of(value) for name, value in metadata.items() if is_id(name)}
+    ids = {name: text_of(metadata[name]) for name in _names_of_ids(tuple(metadata))}
+    return {name: value for name, value in ids.items() if value}
+
+
+@lru_cache(256)  # of columns, in each row
+def _names_of_ids(names: tuple[str, ...]) -> list[str]:
     # Sorting is stable: among names that say as much, the log's order decides.
-    first = sorted(named, key=lambda name: not any(word in name.lower() for word in _OF_QUESTIONS))
-    return {
-        name: named[name]
-        for name in first
-        if named[name] and not any(word in name.lower() for word in _OF_OTHERS)
-    }
+    first = sorted(
+        filter(is_id, names), key=lambda name: not any(word in name.lower() for word in _OF_QUESTIONS)
+    )
+    return [name for name in first if not any(word in name.lower() for word in _OF_OTHERS)]
 
 
 _ID = re.compile(r"(?:.*[_.\- ])?q?id|.*[a-z]I[dD]|.*_ID|ID", re.DOTALL)
@@ -496,7 +520,6 @@ _OF_QUESTIONS = ("query", "question", "qid")
 _OF_OTHERS = ("trace", "span", "session", "request", "run", "user", "message", "thread", "conversation")
 
 
-@lru_cache(256)  # of columns, in each row
 def is_id(name: str) -> bool:
     """Return whether a field is an id, by its name.
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
@@ -20,10 +21,12 @@ from rageval.files.jsonl import named
 from rageval.files.opening import Source, chunks, limits_of, name_of, with_limits
 from rageval.files.synonyms import SYNONYMS, ColumnsRead, columns_of
 from rageval.logs._content import Content, opened
-from rageval.logs.log import Log, one_text, parted, word
+from rageval.logs.log import Log
+from rageval.logs.mapped import one_text, word
+from rageval.logs.parting import part
 from rageval.logs.paths import list_in, path_of, value_at_path
 from rageval.logs.readers import GENERIC, read, stem_of, tool_of
-from rageval.logs.rows import LogReading, Passage, Row, folded, handed_over
+from rageval.logs.rows import LogReading, Passage, Row, folded
 from rageval.records import Answer, Question
 from rageval.text import is_error_message, visible
 
@@ -112,24 +115,34 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
             remedy=f"or set their columns: rageval import {content.name} -o DIR",
         )
     columns = columns.with_systems(record.value() for record in content.records())
-    rows = list(_table_rows(content, columns))
-    ids = _keep_unique_ids(rows, columns)
-    rows, same, different = _without_doubled_rows(rows)
-    errors = _fail_error_messages(rows)
+    prepared = list(_table_rows(content, columns))
+    ids = _why_no_ids(prepared, columns)
+    for row in prepared:
+        # Ids are kept where each row has one, and none has two questions.
+        if ids is None:
+            row.key = row.ids["query_id"]
+        row.ids = {} if ids is not None else row.ids
+    prepared, same, different = _without_doubled_rows(prepared)
+    errors = _fail_error_messages(prepared)
     # Which of two sets of right answers is meant would be a guess.
     first_rows: dict[str, Row] = {}
-    for row in rows:
+    for row in prepared:
         first = first_rows.setdefault(row.key, row)
         if row.gold and _gold(row.gold) != _gold(first.gold):
             raise _other_gold(row.where, row.gold, str(first.where), first.gold)
+    others = {name for row in prepared for name in row.facts}
+
+    def rows(_: LogReading) -> Iterator[Row]:
+        # Copies: what becomes of a row is decided in several passes.
+        return map(copy, prepared)
+
     reading = LogReading(limits_of(source), form=content.form)
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
-    others = [column for column in columns.others if any(column in row.facts for row in rows)]
-    first_rows.clear()
-    log = parted(GENERIC, handed_over(rows), {}, reading, otherwise=otherwise)
+    log = Log("")
+    part(GENERIC, rows, {}, reading, log, otherwise=otherwise)
     facts = {
         "columns": list(columns.fields.items()),
-        "others": others,
+        "others": [column for column in columns.others if column in others],
         "ids": ids,
         "repeats": sum(answer.repeat not in ("", "1") for answer in log.answers),
     }
@@ -227,22 +240,20 @@ def _cell_texts(cell: Any, name: str, where: Place) -> list[str]:
     return [text for item in items if (text := one_text(item, name, where)).strip()]
 
 
-def _keep_unique_ids(rows: Sequence[Row], columns: ColumnsRead) -> Remark | None:
-    """Keep ids only where each row has one, and none has two questions; return why none is kept."""
+def _why_no_ids(rows: Iterable[Row], columns: ColumnsRead) -> Remark | None:
+    """Return why no ids are kept, if not each row has one, or one has two questions."""
     if "query_id" not in columns.fields:
         return Remark("ids_of_questions")
     asked: dict[str, set[str]] = {}
+    lacking: Place | None = None
     for row in rows:
         for identifier in row.ids.values():
             asked.setdefault(identifier, set()).add(row.key)
+        if not row.ids and lacking is None:
+            lacking = row.where
     several = next((name for name, keys in asked.items() if len(keys - {""}) > 1), None)
-    if several is None and all(row.ids for row in rows):
-        for row in rows:
-            row.key = row.ids["query_id"]
+    if several is None and lacking is None:
         return None
-    lacking = next((row.where for row in rows if not row.ids), None)
-    for row in rows:
-        row.ids = {}
     return Remark("ids_not_unique", facts={"row": lacking, "id": several or ""})
 
 

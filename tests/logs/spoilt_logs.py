@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rageval import logs
 from rageval.logs import Log
+from rageval.logs.outputs import LogFiles
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
 
@@ -16,6 +18,13 @@ def loaded(name: str) -> Any:
     """A log of the golden ones, to be spoilt."""
     text = (LOGS / name).read_text(encoding="utf-8")
     return json.loads(text) if name.endswith(".json") else list(map(json.loads, text.splitlines()))
+
+
+def files_of(log: Log) -> dict[str, list[str]]:
+    """The lines of each file that a log becomes."""
+    with TemporaryDirectory() as folder, LogFiles(Path(folder)) as files:
+        log.pour(files)
+        return {name: list(file.lines()) for name, file in files.files.items()}
 
 
 def log_of(tmp_path: Path, value: Any, **options: Any) -> Log:

@@ -22,9 +22,9 @@ from rageval.errors import InputError, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.opening import DEFAULT
 from rageval.files.steps import read_steps
-from rageval.logs.log import outputs
 from rageval.logs.paths import literal
 from rageval.scoring.answers import read_judgements
+from spoilt_logs import files_of
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
 
@@ -386,9 +386,9 @@ def test_odd_values_anywhere_are_told_or_read_and_what_is_read_is_fine(seed: int
                 log = logs.read(str(log_of(tmp_path, "\n".join(map(json.dumps, values)))), hop="union")
             except (InputError, UsageError):
                 break
-            files = outputs(log)
+            files = files_of(log)
             for name, lines in files.items():
-                log_of(tmp_path, "\n".join(lines()), name)
+                log_of(tmp_path, "\n".join(lines), name)
             if "answers.jsonl" in files:
                 assert list(read_answers(str(tmp_path / "answers.jsonl")))
             if "judged.jsonl" in files:

@@ -157,6 +157,28 @@ def test_a_log_is_not_written_over() -> None:
     assert run("import", LOGS / "ragas/result.csv", "-o", log).exit_code == 2
 
 
+def test_an_error_in_the_last_record_leaves_everything_as_it_was() -> None:
+    row = {
+        "user_input": "Who?",
+        "response": "Ada.",
+        "retrieved_context_ids": ["d"],
+        "retrieved_contexts": ["t"],
+    }
+    rows = [row | {"user_input": f"Who is {number}?"} for number in range(2000)]
+    Path("good.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    rows[-1] |= {"retrieved_context_ids": ["d" * 5000]}
+    Path("bad.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    refused = run("import", "bad.jsonl", "-o", "made")
+    assert refused.exit_code == 2
+    assert "bad.jsonl:2000: expected ids of at most" in refused.stderr
+    assert not Path("made").exists()
+    assert run("import", "bad.jsonl", "--only", "run").stdout == ""
+    done("import", "good.jsonl", "-o", "made")
+    before = {path.name: path.read_bytes() for path in Path("made").iterdir()}
+    assert run("import", "bad.jsonl", "-o", "made").exit_code == 2
+    assert {path.name: path.read_bytes() for path in Path("made").iterdir()} == before
+
+
 def test_the_whole_way_from_a_log_to_a_judged_score() -> None:
     done("import", LOGS / "deepeval/latest_test_run.json", "-o", "prod")
     judge = ("judge", "crag", "prod/answers.jsonl", "--questions", "prod/questions.jsonl", "--judge", "exact")

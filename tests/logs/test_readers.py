@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
+import tracemalloc
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,10 @@ import pytest
 from declared import require_same
 from rageval import logs
 from rageval.errors import InputError, UsageError
-from rageval.logs import Log
-from rageval.logs.log import outputs
-from rageval.logs.readers import TOOLS
+from rageval.logs import Log, parting
+from rageval.logs.outputs import LogFiles
+from rageval.logs.readers import TOOLS, read_into
+from spoilt_logs import files_of
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
 QUESTIONS = {
@@ -81,10 +85,6 @@ def read(name: str, path: Path | None = None) -> Log:
     split = {"contexts": "|"} if name == "deepeval/dataset.jsonl" else None
     tools = ["search_*"] if name == "tau-bench/results.json" else AGENTS.get(name.partition("/")[0], [])
     return logs.read(str(path or LOGS / name), mapping, split=split, search_tools=tools)
-
-
-def written(log: Log) -> dict[str, list[str]]:
-    return {name: list(lines()) for name, lines in outputs(log).items()}
 
 
 def by_question(log: Log, name: str) -> dict[str, str]:
@@ -204,7 +204,7 @@ def test_the_forms_of_one_log_are_equal_byte_for_byte(names: tuple[str, ...]) ->
     read_logs = [read(name) for name in names]
     for step in (step for log in read_logs for step in log.steps):
         step.pop("seconds", None)  # the SDK prints microseconds
-    first, *others = map(written, read_logs)
+    first, *others = map(files_of, read_logs)
     assert first["answers.jsonl"]
     for other in others:
         assert other == first
@@ -215,7 +215,7 @@ def test_the_forms_of_one_log_are_equal_byte_for_byte(names: tuple[str, ...]) ->
 def test_a_log_is_told_by_its_content(name: str, tmp_path: Path) -> None:
     other = tmp_path / "renamed.txt"
     shutil.copy(LOGS / name, other)
-    assert written(read(name, other)) == written(read(name))
+    assert files_of(read(name, other)) == files_of(read(name))
 
 
 def test_rows_of_open_rag_eval_are_passages() -> None:
@@ -259,7 +259,7 @@ def test_people_are_a_judge_of_their_own() -> None:
         if judgement["query_id"] == "a1"
     }
     assert judges == {("langfuse:EVAL", 1.0), ("person:langfuse", 0.0)}
-    files = written(log)
+    files = files_of(log)
     assert len(files["judged.jsonl"]) == len(files["people.jsonl"]) == 5
 
 
@@ -273,7 +273,7 @@ def test_the_trace_of_an_answer_is_kept() -> None:
     log = read("mlflow/traces.jsonl")
     assert len(log.traces) == 5
     assert all(judgement["trace_id"].startswith("tr-") for judgement in log.judgements)
-    assert all('"trace_id":"tr-' in line for line in written(log)["answers.jsonl"])
+    assert all('"trace_id":"tr-' in line for line in files_of(log)["answers.jsonl"])
 
 
 def test_joined_passages_are_refused_unless_somebody_says_what_joins_them() -> None:
@@ -309,3 +309,48 @@ def test_a_plug_in_reads_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     path.write_text(clash, encoding="utf-8")
     with pytest.raises(InputError, match="may be a log of ragas, mine; choose with: --tool ragas"):
         logs.read(str(path))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_assumed_of_a_log_before_it_is_read_does_not_matter(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = read(name)
+    runs = frozenset(answer.run_id for answer in log.answers)
+    wrong = partial(
+        parting._Together,
+        metrics=("no metric",),
+        has_variants=True,
+        odd=frozenset({("no aspect", "no judge")}),
+        is_scored=True,
+        silent=runs,
+        id_name="no id",
+        repeated=runs,
+        unnumbered=frozenset(),
+        by_rank=not any(log.run.values()),
+        pairs=(("no_aspect", "no judge", "no metric"),),
+        is_merged=True,
+    )
+    monkeypatch.setattr(parting, "_Together", wrong)
+    assert read(name) == log
+
+
+@pytest.mark.slow
+def test_of_a_log_that_is_imported_only_digests_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+
+    def peak(number: int) -> int:
+        with path.open("w", encoding="utf-8") as lines:
+            for row in range(number):
+                texts = [f"{place} of {row}. {'Much text. ' * 100}" for place in range(3)]
+                record = {"user_input": f"What is {row}?", "response": texts[0], "retrieved_contexts": texts}
+                lines.write(json.dumps(record | {"faithfulness": row / number}) + "\n")
+        with LogFiles(tmp_path) as files:
+            tracemalloc.start()
+            read_into(files, str(path))
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        return most
+
+    peak(2000)  # what is loaded and kept stays
+    assert peak(6000) - peak(2000) < 4000 * 1500  # a record is 4,500 characters

@@ -11,7 +11,8 @@ import pytest
 from rageval import logs
 from rageval.errors import InputError
 from rageval.logs import Log
-from rageval.logs.log import counts_of, outputs
+from rageval.logs.outputs import LogFiles
+from spoilt_logs import files_of
 from test_readers import ANSWERS, LOGS, QUESTIONS, RETRIEVED, TEXTS
 
 SEVEN = QUESTIONS | {"a6": "Is there a shop in Oslo?", "a7": "Say nothing, please."}
@@ -55,7 +56,9 @@ def test_what_is_read_is_counted(name: str, tmp_path: Path) -> None:
     renamed = tmp_path / "renamed"
     shutil.copy(LOGS / name, renamed)
     for log in (read(name), logs.read(str(renamed))):
-        counts = counts_of(log)
+        files = LogFiles(None)
+        log.pour(files)
+        counts = files.counts
         named = ("answers", "failed answers", "passages", "judgements", "failed judgements")
         assert tuple(counts.get(name, 0) for name in named) == COUNTS[name]
         failed = {SEVEN["a6"]: "failed"} if COUNTS[name][1] else {}
@@ -84,7 +87,7 @@ def test_a_path_may_say_what_an_answer_cost(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text('{"q": "Where?", "a": "Here.", "usd": "0.25"}\n', encoding="utf-8")
     log = logs.read(str(path), "question=q,answer=a,cost=usd")
-    (line,) = outputs(log)["answers.jsonl"]()
+    (line,) = files_of(log)["answers.jsonl"]
     assert json.loads(line)["cost"] == 0.25
 
 
