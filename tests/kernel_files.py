@@ -365,21 +365,8 @@ def spoilt(rng: random.Random, rows: list[list[str]], run: bool) -> list[list[st
     elif how == 1:
         row[4 if run else 3] = rng.choice(
             (
-                "nan",
-                "inf",
-                "1e400",
-                "1_0",
-                "0x1",
-                "1e",
-                ".",
-                "-",
-                "+",
-                "e5",
-                "--1",
-                "12345678",
-                "1000001",
-                "-1000001",
-                "٣",
+                *("nan", "inf", "1e400", "1_0", "0x1", "1e", ".", "-", "+", "e5", "--1", "12345678"),
+                *("1000001", "-1000001", "٣"),
             )
         )
     elif how == 2:

@@ -84,11 +84,7 @@ ODD_ROWS = [
 FINE_ROWS = [
     *(b"r" * 1024 + b" 0 d 1 1 t", b"r 0 " + b"d" * 1024 + b" 1 1 t", b"r 0 d 1 1 " + b"t" * (2**20 - 10)),
     *(
-        b"r\xc2\xa00\t0 d #1 1 t",
-        b" #r 0 d 1 1 t\r",
-        b"r\t0\td d\t1\t1\tt",
-        b"\tr 0  d 1\t1 t\t",
-        b"",
+        *(b"r\xc2\xa00\t0 d #1 1 t", b" #r 0 d 1 1 t\r", b"r\t0\td d\t1\t1\tt", b"\tr 0  d 1\t1 t\t", b""),
         b" \t",
     ),
     *(b" \xef\xbb\xbfr 0 d 1 1 t", b"r #0 d 1 1 #t", b"r 0 d 1 1 t" + b" " * 2**19),

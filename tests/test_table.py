@@ -179,15 +179,8 @@ def test_formats_are_from_one_list() -> None:
     names = dict(offered())
     assert {name for name, formats in names.items() if set(FORMATS) <= set(formats)} == {
         *(
-            "score",
-            "compare",
-            "arena",
-            "board verify",
-            "label agree",
-            "label correct",
-            "diagnose",
-            "report",
-            "reproduce",
+            *("score", "compare", "arena", "board verify", "label agree", "label correct", "diagnose"),
+            *("report", "reproduce"),
         )
     }
     # Qrels and questions, which other programs read, are no table; findings are lines.

@@ -22,11 +22,7 @@ PLACES = {
 }
 # What is printed, as pages and tests show it: signatures, files, how to cite.
 PRINTED = (
-    "README.md",
-    "docs/*.md",
-    "tests/golden/*.txt",
-    "tests/golden/outputs/*.txt",
-    "tests/golden/gate/*",
+    *("README.md", "docs/*.md", "tests/golden/*.txt", "tests/golden/outputs/*.txt", "tests/golden/gate/*"),
     "examples/data/gate/*.jsonl",
 )
 _PRINTED = rf'(?:(?<=\|v:)|(?<=\brageval[ ~])|(?<="version":")|(?<=\bversion = \{{)){NUMBER}'

@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
@@ -115,26 +114,40 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
             remedy=f"or set their columns: rageval import {content.name} -o DIR",
         )
     columns = columns.with_systems(record.value() for record in content.records())
-    prepared = list(_table_rows(content, columns))
-    ids = _why_no_ids(prepared, columns)
-    for row in prepared:
-        # Ids are kept where each row has one, and none has two questions.
-        if ids is None:
-            row.key = row.ids["query_id"]
-        row.ids = {} if ids is not None else row.ids
-    prepared, same, different = _without_doubled_rows(prepared)
-    errors = _fail_error_messages(prepared)
-    # Which of two sets of right answers is meant would be a guess.
-    first_rows: dict[str, Row] = {}
-    for row in prepared:
-        first = first_rows.setdefault(row.key, row)
-        if row.gold and _gold(row.gold) != _gold(first.gold):
-            raise _other_gold(row.where, row.gold, str(first.where), first.gold)
-    others = {name for row in prepared for name in row.facts}
+    ids = _why_no_ids(_table_rows(content, columns), columns)
+
+    def keyed() -> Iterator[Row]:
+        for row in _table_rows(content, columns):
+            # Ids are kept where each row has one, and none has two questions.
+            if ids is None:
+                row.key = row.ids["query_id"]
+            else:
+                row.ids = {}
+            yield row
+
+    # Rows are read several times, so that none need be kept until all are known.
+    doubled, errors, others = _doubled_rows(keyed()), list[str](), set[str]()
+    first_gold: dict[str, tuple[Place, list[str]]] = {}
+    for row in keyed():
+        errors += [_shown_key(row)] * _is_error_message(row)
+        others.update(row.facts)
+        # Which of two sets of right answers is meant would be a guess.
+        where, gold = first_gold.setdefault(row.key, (row.where, row.gold))
+        if row.gold and _gold(row.gold) != _gold(gold):
+            raise _other_gold(row.where, row.gold, str(where), gold)
 
     def rows(_: LogReading) -> Iterator[Row]:
-        # Copies: what becomes of a row is decided in several passes.
-        return map(copy, prepared)
+        second = set[tuple[str, str]]()
+        for row in keyed():
+            place = row.run, row.key
+            if place in second:
+                continue
+            if place in doubled:
+                second.add(place)
+                row.failed = "" if doubled[place].are_same else "different answers"
+            if _is_error_message(row):
+                row.failed = f"{ERROR_MESSAGE}: {row.answer}"
+            yield row
 
     reading = LogReading(limits_of(source), form=content.form)
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
@@ -148,10 +161,9 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     }
     about = Scope(file=name_of(source))
     remarks = [Remark("columns_of_table", about, facts)]
-    if same:
-        remarks.append(Remark("rows_twice_in_table", about, _counted(same)))
-    if different:
-        remarks.append(Remark("answers_differ_in_table", about, _counted(different)))
+    for code, are_same in (("rows_twice_in_table", True), ("answers_differ_in_table", False)):
+        if queries := [group.shown for group in doubled.values() if group.are_same is are_same]:
+            remarks.append(Remark(code, about, _counted(queries)))
     if errors:
         remarks.append(Remark("error_messages_in_table", about, _counted(errors)))
     return log, remarks
@@ -161,39 +173,37 @@ def _counted(queries: Sequence[str]) -> dict[str, Any]:
     return {"number": len(queries), "examples": queries[:_SHOWN]}
 
 
-def _without_doubled_rows(rows: list[Row]) -> tuple[list[Row], list[str], list[str]]:
-    """Return the rows without second ones, and the questions whose rows say the same, or different things.
+@dataclass
+class _Group:
+    """The rows of one system to one question, as it is shown; `are_same` are their answers."""
+
+    shown: str
+    answer: int  # the hash of the first
+    number: int = 1
+    are_same: bool = True
+
+
+def _doubled_rows(rows: Iterable[Row]) -> dict[tuple[str, str], _Group]:
+    """Return the questions that have a second row of the same system.
 
     Where a system has several rows to most questions, these are repeats. Else a second row is a mistake: the
     same answer counts once, and of different ones none, as which one is meant would be a guess.
     """
-    by_place: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], _Group] = {}
     for row in rows:
-        by_place.setdefault((row.run, row.key), []).append(row)
-    groups = [group for group in by_place.values() if len(group) > 1]
-    if not groups or 2 * len(groups) > len(by_place):
-        return rows, [], []
-    same: list[str] = []
-    different: list[str] = []
-    for first, *others in groups:
-        if all(row.answer == first.answer for row in others):
-            same.append(_shown_key(first))
+        group = groups.get((row.run, row.key))
+        if group is None:
+            groups[row.run, row.key] = _Group(_shown_key(row), hash(row.answer))
         else:
-            different.append(_shown_key(first))
-            first.failed = "different answers"
-    return [group[0] for group in by_place.values()], same, different
+            group.number += 1
+            group.are_same = group.are_same and hash(row.answer) == group.answer
+    doubled = {place: group for place, group in groups.items() if group.number > 1}
+    return {} if 2 * len(doubled) > len(groups) else doubled
 
 
-def _fail_error_messages(rows: Sequence[Row]) -> list[str]:
-    """Let answers that are error messages be failed ones; return their questions."""
-    failed = [
-        row
-        for row in rows
-        if row.answer and is_error_message(row.answer) and not any(map(is_error_message, row.gold))
-    ]
-    for row in failed:
-        row.failed = f"{ERROR_MESSAGE}: {row.answer}"
-    return list(map(_shown_key, failed))
+def _is_error_message(row: Row) -> bool:
+    """Return whether the answer is an error message, and no right answer is."""
+    return bool(row.answer and is_error_message(row.answer)) and not any(map(is_error_message, row.gold))
 
 
 def _shown_key(row: Row) -> str:

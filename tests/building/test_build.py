@@ -245,12 +245,7 @@ def test_runs_nuggets_and_judgements_of_ones_own(server: LlmServer) -> None:
     for name in ("answer", "nuggets"):
         Path(f"{name}.trec").write_bytes(Path(f"c/steps/fused/{name}.trec").read_bytes())
     words = (
-        "collection",
-        "build",
-        "questions.jsonl",
-        "--corpus",
-        "corpus.jsonl",
-        "--nuggets",
+        *("collection", "build", "questions.jsonl", "--corpus", "corpus.jsonl", "--nuggets"),
         "c/steps/nuggets.jsonl",
     )
     runs = ("--run", "answer=answer.trec", "--run", "answer=nuggets.trec", "--method", "rrf")
@@ -303,11 +298,7 @@ def test_a_dry_run_shows_depth_and_breadth_against_cost_and_asks_nobody(server: 
     built()
     settings = [f"c/steps/fused/{setting}.trec" for setting in SETTINGS]
     words = (
-        "--questions",
-        "questions.jsonl",
-        "--nuggets",
-        "c/steps/nuggets.jsonl",
-        "--corpus",
+        *("--questions", "questions.jsonl", "--nuggets", "c/steps/nuggets.jsonl", "--corpus"),
         "corpus.jsonl",
     )
     outcome = command("collection", "pool", *settings, "--dry-run", *words, "--judge", "openai:gpt-4o-mini")

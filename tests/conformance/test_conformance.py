@@ -72,11 +72,7 @@ HELD_BY_THEIR_SOURCES = {
     },
     "test_abstention.py": {
         *(
-            "answer_rate",
-            "answerable_f1",
-            "false_answer_rate",
-            "grounded_refusal",
-            "over_refusal",
+            *("answer_rate", "answerable_f1", "false_answer_rate", "grounded_refusal", "over_refusal"),
             "refusal_f1",
         ),
     },

@@ -65,15 +65,10 @@ def test_a_basis_has_the_written_form_of_its_judge(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "openai:gpt-4o@3f2a91bc",
-        "openai:@cf/meta/llama@3f2a91bc+unfenced+umbrela",
-        "openai:m@http://localhost:8000/v1",
-        "Smith, J. (R+D), 50 %",
-        "majority:contains+exact,tiebreak:number",
-        "median:openai:a@3f2a91bc+person:ann",
-        "short@11232537,10%:openai:m@3f2a91bc",
-        "majority:a+b,tiebreak:c,rest:person:ann",
+        *("", "openai:gpt-4o@3f2a91bc", "openai:@cf/meta/llama@3f2a91bc+unfenced+umbrela"),
+        *("openai:m@http://localhost:8000/v1", "Smith, J. (R+D), 50 %"),
+        *("majority:contains+exact,tiebreak:number", "median:openai:a@3f2a91bc+person:ann"),
+        *("short@11232537,10%:openai:m@3f2a91bc", "majority:a+b,tiebreak:c,rest:person:ann"),
         "short@11232537,rest[people]:openai:m@3f2a91bc",
     ],
 )

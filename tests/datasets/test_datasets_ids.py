@@ -380,13 +380,10 @@ def test_what_is_no_sequence_of_records_is_refused(plugged_in: Callable[..., Non
 @pytest.mark.parametrize(
     "words",
     [
-        "RUN my-bench/one -m recall",
-        "compare RUN RUN my-bench/one -m recall",
+        *("RUN my-bench/one -m recall", "compare RUN RUN my-bench/one -m recall"),
         "gate RUN my-bench/one --baseline RUN -m recall --margin 0.1",
-        "report RUN my-bench/one -m recall -o r.html",
-        "datasets export my-bench/one qrels",
-        "datasets export my-bench/one queries",
-        "datasets check my-bench/one",
+        *("report RUN my-bench/one -m recall -o r.html", "datasets export my-bench/one qrels"),
+        *("datasets export my-bench/one queries", "datasets check my-bench/one"),
         "score JUDGED -m crag_score --by domain --questions my-bench/one",
         "judge crag ANSWERS --judge contains --questions my-bench/one -o j.jsonl",
         "judge nugget-assignment ANSWERS --judge lexical --nuggets my-bench/one -o j.jsonl",

@@ -109,15 +109,7 @@ def test_what_stands_where(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Σ w·s / Σ w",
-        "(a + b",
-        "|a + b",
-        "a +",
-        "a / ",
-        "x_{i",
-        "= 1",
-        "<script>",
-        "a : b",
+        *("Σ w·s / Σ w", "(a + b", "|a + b", "a +", "a / ", "x_{i", "= 1", "<script>", "a : b"),
         "n: number\na = b",
     ],
 )

@@ -68,12 +68,7 @@ def test_its_tables_leave_nothing_out() -> None:
 def test_whatever_an_original_is_of_stands_beside_it() -> None:
     """Every rubric of ours on whose scale an imported prompt judges has its row among the differences."""
     scales = {
-        "relevance",
-        "relevance-2025",
-        "nugget-assignment",
-        "nugget-importance",
-        "crag-auto",
-        "liverag",
+        *("relevance", "relevance-2025", "nugget-assignment", "nugget-importance", "crag-auto", "liverag"),
         "criterion",
     }
     scales |= {"relevance-2025", "citation-support", "pairwise", "listwise", "crag", "nuggetize-iterative"}

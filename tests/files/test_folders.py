@@ -35,13 +35,7 @@ def imported(table: str, *words: str, folder: str = "out") -> tuple[int, str]:
 
 def test_a_later_import_leaves_nothing_of_an_earlier_one() -> None:
     assert imported("v1.csv", *WITH)[0] == 0
-    assert names("out") == {
-        "answers.jsonl",
-        "questions.jsonl",
-        "run.trec",
-        "passages.jsonl",
-        "manifest.json",
-    }
+    assert names("out") == {"answers.jsonl", "questions.jsonl", "run.trec", "passages.jsonl", "manifest.json"}
     assert imported("v2.csv", *WITHOUT)[0] == 0
     assert names("out") == {"answers.jsonl", "questions.jsonl", "manifest.json"}
     assert list(json.loads(Path("out/manifest.json").read_text())["files"]) == [

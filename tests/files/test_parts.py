@@ -141,16 +141,9 @@ def test_frames_of_whole_queries_are_unpacked_once(tmp_path: Path) -> None:
 
 
 WRONG = [
-    "a frame that holds more",
-    "a frame that holds less",
-    "a frame that holds nothing",
-    "a last frame that holds nothing",
-    "a first frame that holds more",
-    "borders between frames",
-    "one that does not fit the file",
-    "more frames than there are",
-    "reserved bits",
-    "no table",
+    *("a frame that holds more", "a frame that holds less", "a frame that holds nothing"),
+    *("a last frame that holds nothing", "a first frame that holds more", "borders between frames"),
+    *("one that does not fit the file", "more frames than there are", "reserved bits", "no table"),
 ]
 
 

@@ -151,11 +151,7 @@ def test_grades_that_differ_are_an_error_where_there_are_no_nuggets(tmp_path: Pa
 @pytest.mark.parametrize("command", ["score", "compare"])
 def test_judged_answers_have_no_such_column(command: str) -> None:
     words = [
-        command,
-        "examples/data/answers/crag.judged.jsonl",
-        "-m",
-        "crag_score",
-        "--nuggets-in-qrels",
+        *(command, "examples/data/answers/crag.judged.jsonl", "-m", "crag_score", "--nuggets-in-qrels"),
         "no",
     ]
     result = CliRunner().invoke(main, words, prog_name="rageval")

@@ -228,11 +228,7 @@ def test_the_plain_reader_sees_an_id_that_is_too_long_wherever_it_stands(limit: 
     "text",
     [
         *(
-            b"\n",
-            b"q 0 d 1 1 t\n\n",
-            b"q 0 d 1 nan t\n",
-            b"q 0 d 1 1\n",
-            b"q 0 d 1 1 t x\n",
+            *(b"\n", b"q 0 d 1 1 t\n\n", b"q 0 d 1 nan t\n", b"q 0 d 1 1\n", b"q 0 d 1 1 t x\n"),
             b"# 0 d 1 1 t\n",
         ),
         *(b"q 0 long 1 1 t\n", b"q 0 d 1 1 t\r", b"q 0 \xff 1 1 t\n"),

@@ -153,12 +153,7 @@ def test_what_cannot_be_read_is_a_failure_and_no_list(folder: Path) -> None:
     assert lines("claims.jsonl") == []
     result = command(
         *(
-            "judge",
-            "entailment",
-            "answers.jsonl",
-            "--claims",
-            "claims.jsonl",
-            "--questions",
+            *("judge", "entailment", "answers.jsonl", "--claims", "claims.jsonl", "--questions"),
             "questions.jsonl",
         ),
         *("--passages", "passages.jsonl", "--judge", "frozen:claims.jsonl"),

@@ -41,15 +41,7 @@ ITEMS = 4
 OLD = b"of an earlier run\n"
 JUDGE = (
     *(
-        "judge",
-        "crag-auto",
-        "answers",
-        "--questions",
-        "gold",
-        "--judge",
-        "openai:m",
-        "--canaries",
-        "0",
+        *("judge", "crag-auto", "answers", "--questions", "gold", "--judge", "openai:m", "--canaries", "0"),
         "--quiet",
     ),
     *("--concurrency", str(IN_FLIGHT), "-o", "output"),

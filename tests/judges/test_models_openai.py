@@ -402,16 +402,10 @@ def test_a_spec_names_model_and_endpoint(spec: str, model: str, endpoint: str) -
 @pytest.mark.parametrize(
     "spec",
     [
-        "openai:",
-        "openai:m@localhost:8000/v1",
-        "openai:m@10.0.0.1",
-        "openai:m@host.example/v1",
-        "openai:m@http://",
-        "openai:m@http://user:pass-word@host/v1",
-        "openai:m@http://host/v1?key=pass-word",
-        "openai:m@http://host:99999999/v1",
-        "openai:m@http://ho st/v1",
-        "openai:m@http://[::1/v1",
+        *("openai:", "openai:m@localhost:8000/v1", "openai:m@10.0.0.1", "openai:m@host.example/v1"),
+        *("openai:m@http://", "openai:m@http://user:pass-word@host/v1"),
+        *("openai:m@http://host/v1?key=pass-word", "openai:m@http://host:99999999/v1"),
+        *("openai:m@http://ho st/v1", "openai:m@http://[::1/v1"),
     ],
 )
 def test_specs_that_name_no_address(spec: str) -> None:

@@ -639,15 +639,7 @@ def sent_for(source: Source, record: Record, server: LlmServer) -> list[Body]:
     server.requests.clear()
     server.default = lambda request: saying(request, source.reply.replace("LABELS", labels(request)))
     words = (
-        "--questions",
-        "questions",
-        "--quiet",
-        "--canaries",
-        "0",
-        "--judge",
-        "openai:m",
-        "-o",
-        "judged",
+        *("--questions", "questions", "--quiet", "--canaries", "0", "--judge", "openai:m", "-o", "judged"),
         "--refresh",
     )
     command("judge", "theirs.toml", *source.words, *words)

@@ -31,15 +31,7 @@ SCORING = {
 }
 # These write, list, convert, check or ask; no value or verdict comes of what they read.
 OTHERS = {
-    *(
-        "measures",
-        "judge",
-        "label plan",
-        "label page",
-        "reproduce",
-        "spans anchor",
-        "spans project",
-    ),
+    *("measures", "judge", "label plan", "label page", "reproduce", "spans anchor", "spans project"),
     *("doctor", "validate", "import", "demo", "init", "skill"),
 }
 GROUPS = {"rubrics", "store", "collection", "datasets", "board"}

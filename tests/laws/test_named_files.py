@@ -107,30 +107,15 @@ def test_a_rubric_names_only_built_in_rubrics(folder: Path, name: str) -> None:
 
 RULES = {  # neither read nor write: what is measured, by which rules, and what is claimed
     *(
-        "margin",
-        "anchor-margin",
-        "slice-margin",
-        "block",
-        "judge-changed",
-        "inconclusive",
-        "first-run",
+        *("margin", "anchor-margin", "slice-margin", "block", "judge-changed", "inconclusive", "first-run"),
         "system",
     ),
     "level",
     *("resamples", "seed", "judge", "measure", "rel", "depth"),
     *("judged-only", "ties", "intersection", "complete", "nothing-judged", "zero-rel", "nuggets-in-qrels"),
     *(
-        "dedup",
-        "provider",
-        "compat",
-        "overlap",
-        "stale",
-        "population",
-        "fail-under",
-        "comments",
-        "max-cost",
-        "max-calls",
-        "price",
+        *("dedup", "provider", "compat", "overlap", "stale", "population", "fail-under", "comments"),
+        *("max-cost", "max-calls", "price"),
     ),
 }
 

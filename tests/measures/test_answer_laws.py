@@ -36,11 +36,7 @@ OF_SETS = {
     *("turn_truthfulness", "conversation_score", "all_turns", "conditioned"),
     *("answer_rate", "over_refusal", "false_answer_rate", "refusal_f1", "answerable_f1", "grounded_refusal"),
     *(
-        "answer_precision",
-        "answer_recall",
-        "answer_f1",
-        "claim_recall",
-        "context_precision",
+        *("answer_precision", "answer_recall", "answer_f1", "claim_recall", "context_precision"),
         "self_knowledge",
     ),
     *("context_utilization", "noise_relevant", "noise_irrelevant", "claim_hallucination", "all_supported"),

@@ -55,15 +55,8 @@ RISING = {
     *("nugget_recall", "nugget_density", "nugget_f", "rubric_score", "crag_score", "correctness"),
     *("faithfulness", "citation_precision", "citation_recall", "rank_score", "win_rate"),
     *(
-        "bank_precision",
-        "bank_recall",
-        "bank_groundedness",
-        "lexical_recall",
-        "token_f1",
-        "grade",
-        "pass_any",
-        "pass_all",
-        "pass_rate",
+        *("bank_precision", "bank_recall", "bank_groundedness", "lexical_recall", "token_f1", "grade"),
+        *("pass_any", "pass_all", "pass_rate"),
     ),
     *("refusal_f1", "answerable_f1", "grounded_refusal"),
     *("answer_precision", "answer_recall", "answer_f1", "claim_recall", "context_precision"),
@@ -409,11 +402,7 @@ SAID = {"supports": (7, 4, 2), "contradicts": (0, 2, 5), "none": (3, 4, 3)}
 ASKED = {"very_similar": (6, 3, 0), "similar": (3, 4, 3), "different": (1, 3, 7)}
 OF_TRACKS = {
     *(
-        "citation_relevance",
-        "sentence_support",
-        "nugget_coverage",
-        "argue_f1",
-        "sentence_count",
+        *("citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "sentence_count"),
         "nugget_count",
     ),
     *("dragun_support", "dragun_contradiction", "dragun_questions", "answer_accuracy", "sentence_share"),

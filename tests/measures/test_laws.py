@@ -123,9 +123,7 @@ def test_the_mean_over_a_union_is_the_weighted_mean() -> None:
 
 # With 1 - alpha = 0.7 sums of gains round, so that any order they are taken in could show.
 ORDER_LAWS = [
-    "nugget_names_change_no_digit",
-    "row_order_changes_no_digit",
-    "each_query_is_scored_alone",
+    *("nugget_names_change_no_digit", "row_order_changes_no_digit", "each_query_is_scored_alone"),
     "renaming_documents_in_order_changes_no_digit",
 ]
 

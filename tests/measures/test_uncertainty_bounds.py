@@ -27,21 +27,8 @@ from rageval.scoring.scorers import bounds_of as declared
 
 Judged = dict[str, dict[str, int]]
 REACHED = [
-    "coverage",
-    "strec",
-    "recall",
-    "all_gold",
-    "p",
-    "success",
-    "rr",
-    "ap",
-    "ndcg",
-    "alpha_dcg",
-    "alpha_dcg(alpha=1)",
-    "err_ia",
-    "err_ia(normalize=none)",
-    "nrbp",
-    "p_ia",
+    *("coverage", "strec", "recall", "all_gold", "p", "success", "rr", "ap", "ndcg", "alpha_dcg"),
+    *("alpha_dcg(alpha=1)", "err_ia", "err_ia(normalize=none)", "nrbp", "p_ia"),
 ]
 HELD = ["alpha_ndcg", "alpha_ndcg(ideal=exact)", "alpha_ndcg(alpha=0.9)", "nerr_ia", "nnrbp"]
 SLACK = 1e-9

@@ -19,15 +19,9 @@ from rageval.measures.ties import _group_gains
 from strategies import RunCase, case
 
 VARIANTS = [
-    "alpha_ndcg(alpha=0.3)",
-    "alpha_ndcg(alpha=1)",
-    "alpha_dcg(normalize=independent)",
-    "err_ia(normalize=ndeval)",
-    "nrbp(beta=0.8)",
-    "coverage(denominator=attainable)",
-    "coverage(rel=2)",
-    "recall(rel=0)",
-    "ndcg(dcg=exp_log2)",
+    *("alpha_ndcg(alpha=0.3)", "alpha_ndcg(alpha=1)", "alpha_dcg(normalize=independent)"),
+    *("err_ia(normalize=ndeval)", "nrbp(beta=0.8)", "coverage(denominator=attainable)", "coverage(rel=2)"),
+    *("recall(rel=0)", "ndcg(dcg=exp_log2)"),
 ]
 MEASURES = [*map(str, measures_taking("Ranking").values()), *VARIANTS]
 Ranking = dict[str, float]

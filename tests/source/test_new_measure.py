@@ -52,12 +52,9 @@ STEPS = [
 ]
 HOLDING = [
     *(
-        "tests/measures/test_laws.py",
-        "tests/measures/test_oracle.py",
-        "tests/measures/test_ties_and_bounds.py",
-        "tests/testing/test_check_measure.py",
-        "tests/docs/test_docstrings.py",
-        "tests/docs/test_formulas.py",
+        *("tests/measures/test_laws.py", "tests/measures/test_oracle.py"),
+        *("tests/measures/test_ties_and_bounds.py", "tests/testing/test_check_measure.py"),
+        *("tests/docs/test_docstrings.py", "tests/docs/test_formulas.py"),
     ),
     *(
         "tests/measures/test_direction.py",

@@ -207,16 +207,9 @@ def test_the_scan_sees_what_a_system_lacks(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "open(path)",
-        "path.open('w', encoding='utf-8')",
-        "path.open(mode='a')",
-        "os.fdopen(1, 'w')",
-        "path.read_text()",
-        "path.write_text(text, encoding='utf-8')",
-        "io.TextIOWrapper(raw)",
-        "subprocess.run(words, text=True)",
-        "tempfile.NamedTemporaryFile()",
-        "ProcessPoolExecutor(2)",
+        *("open(path)", "path.open('w', encoding='utf-8')", "path.open(mode='a')", "os.fdopen(1, 'w')"),
+        *("path.read_text()", "path.write_text(text, encoding='utf-8')", "io.TextIOWrapper(raw)"),
+        *("subprocess.run(words, text=True)", "tempfile.NamedTemporaryFile()", "ProcessPoolExecutor(2)"),
     ],
 )
 def test_the_scan_sees_what_a_system_decides(source: str) -> None:
