@@ -109,6 +109,8 @@ misplaced_argument = Hook[[Any], str]("rageval.scoring._roles:misplaced")
 misplaced_file = Hook[..., Any]("rageval.files.places:misplaced_file")
 write_answers = Hook[[Any, str], Iterable[str]]("rageval.files.answers:write_answers")
 write_questions = Hook[[Any], Iterable[str]]("rageval.files.questions:write_questions")
+judged_tables = Hook[..., Any]("rageval.judges.tables:judged_tables")
+table_sources = Hook[[Any], Any]("rageval.judges.tables:table_sources")
 questions_in = Hook[[Any, list[Any]], dict[str, Any]]("rageval.judges.material:questions_in")
 
 # Groups of queries, from files or fields of questions.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rageval.comparison.margins import MarginLike
     from rageval.datasets.dataset import Dataset
     from rageval.files.judgements import JudgementTable
+    from rageval.judges.base import Model
     from rageval.measures.base import Measure
     from rageval.measures.foreign import ForeignMeasure
     from rageval.records import Nugget
@@ -58,6 +59,10 @@ if TYPE_CHECKING:
     RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord] | Frame
     NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
     QuestionsLike: TypeAlias = RecordsLike | Dataset
+    JudgesLike: TypeAlias = str | Model | Iterable[str | Model]
+    TablesLike: TypeAlias = (
+        FileLike | Mapping[str, FileLike | Frame | Sequence[AnyRecord]] | Sequence[FileLike | Frame]
+    )
     SystemsLike: TypeAlias = Mapping[str, Frame | Sequence[AnyRecord]]
     JudgementsLike: TypeAlias = RecordsLike | SystemsLike | JudgementTable | Iterable[FileLike]
     RunLike: TypeAlias = (
@@ -125,6 +130,10 @@ class ComparisonOptions(TypedDict, total=False):
     clustered_by: str
     population: Population
     against: str
+
+
+class TableOptions(AnswerOptions, ComparisonOptions, total=False):
+    """The options of `compare` for tables of answers: those of `evaluate_answers`, and of a comparison."""
 
 
 class CompareOptions(RunOptions, ComparisonOptions, total=False):

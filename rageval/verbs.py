@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, overload
 
 from rageval import comparison, hooks
 from rageval import judges as judge_tools
@@ -17,18 +17,15 @@ from rageval.comparison import Comparison, GateSettings, Settings
 from rageval.comparison.arena import next_battles
 from rageval.comparison.gate import baseline_in, baseline_side, chosen_system, side_of
 from rageval.comparison.gate import gate as decided
-from rageval.core.remark import Remark
+from rageval.core.remark import Remark, unique
 from rageval.errors import UsageError
-from rageval.files.jsonl import named
 from rageval.files.judgements import GRADED, judgement_line
-from rageval.files.kinds import is_answer_table, kind_of_records
-from rageval.files.objects import csv_of_frame, records_of_frame
 from rageval.files.opening import kept, name_of
 from rageval.files.questions import read_groups
-from rageval.files.start import ROWS
 from rageval.files.writing import whole_file
 from rageval.judges.material import with_battles
 from rageval.judges.panel import prepare_settings
+from rageval.judges.tables import CRAG, SHORT, are_tables, judged_tables, table_sources
 from rageval.logs.tables import only_system
 from rageval.measures.parsing import parse_measure
 from rageval.measures.scales import usual_measure
@@ -59,12 +56,15 @@ if TYPE_CHECKING:
         GateOptions,
         JudgementsLike,
         JudgeOptions,
+        JudgesLike,
         MeasuresLike,
         QrelsLike,
         QuestionsLike,
         RecordsLike,
         RunLike,
         SystemsLike,
+        TableOptions,
+        TablesLike,
     )
 
 OnMissing: TypeAlias = Literal["error", "skip", "worst", "best"]
@@ -81,6 +81,19 @@ def compare(
 
 @overload
 def compare(
+    measures: MeasuresLike | TablesLike,
+    runs: TablesLike | None = None,
+    /,
+    *,
+    judge: JudgesLike = SHORT,
+    rubric: str | Rubric = CRAG,
+    questions: QuestionsLike | None = None,
+    **options: Unpack[TableOptions],
+) -> Comparison: ...
+
+
+@overload
+def compare(
     measures: Mapping[str, Scores] | Iterable[Scores], /, **options: Unpack[ComparisonOptions]
 ) -> Comparison: ...
 
@@ -92,12 +105,14 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     ----------
     measures
         A measure, its name, several names in one text, or a list of these. Or existing scores alone, such as
-        those of `evaluate_answers`: `compare(scores)`.
+        those of `evaluate_answers`: `compare(scores)`. Or tables of answers alone, by the rubric's measure.
     runs
-        `{name: run}`, or a list of runs that have names, each in any form that `evaluate` takes.
+        `{name: run}`, or a list of runs that have names, each in any form that `evaluate` takes. Without
+        `qrels`, tables of answers: `{name: table}`, each a path, a DataFrame or dicts, or a list of paths.
     qrels
         The judgements, as for `evaluate`.
     **options
+        For tables of answers `judge` (by default `short`, which needs no model), `rubric` and `questions`.
         The options of `evaluate` and of `rageval.comparison.Settings`. With `gold`, human labels of some of
         the queries, every claim uses the corrected difference (`gold_chosen`: how the queries were chosen).
         For scores of answers, pass the labels to `evaluate_answers(…, gold=…)`.
@@ -120,6 +135,13 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     settings = comparison.Settings(**{name: options.pop(name) for name in list(options) if name in fields})
     files = {**options, "runs": runs, "qrels": qrels}
     with in_order("compare(measures, runs, qrels)", files, measures=measures, runs=runs, qrels=qrels):
+        if qrels is None and (tables := _tables_among(measures, runs)) is not None:
+            names = () if runs is None else measures
+            own = {name: options.pop(name) for name in _OF_TABLES if name in options}
+            _refuse_unknown_options(options, [*_OF_TABLES, *ANSWERS.rules, *fields], compare)
+            subject = _subject_of_tables(tables, names, options, **own)
+            subject.require_comparable()
+            return comparison.comparisons.compare_subject(subject, subject.score(), settings)
         # Runs to be scored, or scores that are there already: told by whether anything is given beside.
         if runs is not None or qrels is not None:
             if qrels is None:
@@ -136,6 +158,32 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
         return comparison.compare(_list_scores(measures), settings)
 
 
+_OF_TABLES = ("judge", "rubric", "questions")  # options of tables of answers
+
+
+def _tables_among(measures: Any, runs: Any) -> list[Any] | None:
+    """Return the tables of answers, if these are what is given, with measures before them or alone."""
+    given = measures if runs is None else runs
+    return table_sources(given) if are_tables(given) else None
+
+
+def _subject_of_tables(
+    tables: Sequence[Any],
+    measures: Any,
+    rules: Mapping[str, Any],
+    judge: Any = SHORT,
+    rubric: Any = CRAG,
+    questions: Any = None,
+) -> Any:
+    """Return judged tables as what is scored."""
+    judged = judged_tables(tables, as_source(questions, "questions"), judge, rubric)
+    names = measures or usual_measure(judged.rubric.name)
+    more = {"on_missing": judged.on_missing, **rules}
+    subject = ANSWERS.gated(judged.rows, names, more, {**judged.texts(), "nuggets": None})
+    subject.table.remarks[:0] = judged.remarks  # how they were read and judged, before all else
+    return subject
+
+
 def gate(
     candidate: RunLike | JudgementsLike | Frame,
     qrels: QrelsLike | None = None,
@@ -144,7 +192,7 @@ def gate(
     baseline: FileLike | Frame,
     margin: MarginLike,
     anchor: FileLike | None = None,
-    judge: str | Model | Iterable[str | Model] | None = None,
+    judge: JudgesLike | None = None,
     rubric: str | Rubric = "crag",
     slices: Mapping[str, Mapping[str, str]] | None = None,
     system: str | None = None,
@@ -217,12 +265,17 @@ def gate(
     if judge is not None:
         if qrels is not None:
             raise UsageError("gate: judge= is for tables of answers; leave out qrels")
-        sides = {"candidate": candidate, "baseline": baseline}
-        judged_tables = _judged_tables(sides, judge, rubric, questions)
-        candidate, measures, questions = judged_tables.rows, measures or judged_tables.measures, None
-        system, judging = judged_tables.systems[0], judged_tables.remarks
-        before = judged_tables.systems[1] if len(judged_tables.systems) > 1 else ""
-    if judge is None and qrels is None and _is_table(candidate):
+        if not are_tables(candidate):
+            raise UsageError(
+                "gate: judge= is for tables of answers, and the candidate is not one; leave it out"
+            )
+        tables = _named_sides(candidate, baseline)
+        judged = judged_tables(tables, as_source(questions, "questions"), judge, rubric)
+        candidate, questions = judged.rows, None
+        measures = measures or usual_measure(judged.rubric.name)
+        system, *others = judged.systems
+        before, judging = "".join(others), judged.remarks
+    if judge is None and qrels is None and are_tables(candidate):
         raise UsageError(
             'gate: the candidate is a table of answers, and no judge is named; give judge="short"'
         )
@@ -256,50 +309,20 @@ def gate(
     return replace(verdict, remarks=[*judging, *scored.remarks, *verdict.remarks])
 
 
-class _JudgedTables(NamedTuple):
-    """What was said of the answers of tables, the system of each, what scores it, and remarks."""
-
-    rows: list[dict[str, Any]]
-    systems: list[str]
-    measures: str
-    remarks: list[Remark]
-
-
-def _judged_tables(
-    sides: Mapping[str, Any],
-    judges: str | Model | Iterable[str | Model],
-    rubric: str | Rubric,
-    questions: Any,
-) -> _JudgedTables:
-    """Judge the candidate, and the baseline if it is a table, too."""
-    # A frame has no name of its own. It is read as its file is, where a gap is a blank cell.
-    first, *others = (
-        named(csv_of_frame(source, name), name) if is_frame(source) else as_source(source, "answers")
-        for name, source in sides.items()
-    )
-    if not is_answer_table(first):
-        raise UsageError("gate: judge= is for tables of answers, and the candidate is not one; leave it out")
-    tables = [first, *filter(is_answer_table, others)]
-    several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
-    chosen_rubric = judge_tools.rubric_named(rubric) if isinstance(rubric, str) else rubric
-    material = judge_tools.gathered(tables, as_source(questions, "questions"))
-    material = material.leave_out_without_gold(chosen_rubric)
-    settings, remarks = prepare_settings(several, chosen_rubric, material, judge_tools.Settings())
-    rows = list(judge_tools.judged_by(several, chosen_rubric, material, settings))
-    systems = list(map(only_system, tables, material.systems))
-    return _JudgedTables(rows, systems, usual_measure(chosen_rubric.name), [*material.remarks, *remarks])
-
-
-def _is_table(given: Any) -> bool:
-    """Return whether something is a table of answers: a frame, or a file."""
-    if is_frame(given):
-        kind = kind_of_records(records_of_frame(given)[:1])
-        return kind is not None and kind.holds == ROWS
-    return isinstance(given, str | os.PathLike) and os.path.exists(given) and is_answer_table(given)
+def _named_sides(candidate: Any, baseline: Any) -> list[Any]:
+    """Return the candidate, and the baseline if it is a table, too, as tables that have names."""
+    tables = []
+    for name, side in {"candidate": candidate, "baseline": baseline}.items():
+        if are_tables(side):
+            is_named = isinstance(side, str | os.PathLike | Mapping)
+            sources = table_sources(side if is_named else {name: side})
+            only_system(name, list(map(name_of, sources)))
+            tables += sources
+    return tables
 
 
 def report(
-    scores: Scores | Mapping[str, Scores] | Iterable[Scores] | Comparison,
+    scores: Scores | Mapping[str, Scores] | Iterable[Scores] | Comparison | TablesLike,
     path: str | os.PathLike[str],
     *,
     title: str = "Evaluation report",
@@ -313,6 +336,9 @@ def report(
     texts: int | Literal["all"] = 50,
     runs: Mapping[str, RunLike] | Iterable[RunLike] | None = None,
     qrels: QrelsLike | None = None,
+    judge: JudgesLike = SHORT,
+    rubric: str | Rubric = CRAG,
+    measures: MeasuresLike = (),
     **options: Unpack[ComparisonOptions],
 ) -> Path:
     """Write a self-contained HTML report on scores.
@@ -324,7 +350,7 @@ def report(
     Parameters
     ----------
     scores
-        The scores of one run, or of several, or a `Comparison`.
+        The scores of one run, or of several, or a `Comparison`; or tables of answers, as for `compare`.
     path
         The file to write.
     title
@@ -347,6 +373,8 @@ def report(
         The number of queries whose texts are shown in full, the worst first; `"all"` for all.
     runs, qrels
         The runs and judgements of the scores, made by `evaluate` with default rules.
+    judge, rubric, measures
+        For tables of answers: who judges them by what, and what is measured; by default the rubric's own.
     **options
         The options of `rageval.comparison.Settings`.
 
@@ -363,6 +391,13 @@ def report(
     'report.html'
     """
     _refuse_unknown_options(options, Settings.__dataclass_fields__, report)
+    judging: list[Remark] = []
+    if are_tables(scores):
+        tables = judged_tables(table_sources(scores), as_source(questions, "questions"), judge, rubric)
+        judgements, judging = tables.rows, tables.remarks
+        answers, questions = tables.texts().values()
+        names = measures or usual_measure(tables.rubric.name)
+        scores = evaluate_judged(names, tables.rows, tables.material.answers, on_missing=tables.on_missing)
     compared = scores if isinstance(scores, Comparison) else None
     if compared is not None and options:
         raise UsageError(
@@ -391,6 +426,7 @@ def report(
         settings = Settings(**options) if compared is None else compared.settings
         contents = report_of_scores(results, settings, extra, judgements, answers, runs, qrels, compared)
         contents["provenance"] = provenance(["rageval.report(…)"], ())
+        contents["remarks"] = unique([*judging, *contents["remarks"]])
         with whole_file(Path(path)) as stream:
             stream.write(page(contents).encode())
     return Path(path)
@@ -528,7 +564,7 @@ def judge(
     with in_order("judge(rubric, answers, judges, measures)", {**inputs, "run": run}, **places):
         chosen = measures_of_answers(measures) if measures else ()
         chosen_rubric = judge_tools.rubric_named(rubric) if isinstance(rubric, str) else rubric
-        given = as_source(answers, "answers")
+        given = table_sources(answers) if are_tables(answers) else as_source(answers, "answers")
         top: list[tuple[str, str]] = []
         if run is not None:
             top = one_run(run).each(

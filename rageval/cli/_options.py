@@ -488,6 +488,22 @@ class Comparing(Scoring):
     seed: opt.Seed = 20130
 
 
+class ComparingTables(Comparing):
+    """The options of all commands that compare, and judge tables of answers before."""
+
+    rubric: Annotated[
+        str | None, opt.asked("The rubric for tables of answers (default: crag).", metavar="NAME|FILE")
+    ] = None
+    judge: Annotated[
+        tuple[str, ...],
+        opt.asked(
+            "The judge of tables of answers (default: short, which needs no model); may be repeated.",
+            metavar="JUDGE",
+            completes="judges",
+        ),
+    ] = ()
+
+
 YES_OR_NO: Mapping[str | None, bool | None] = {None: None, "yes": True, "no": False}  # as in Python
 
 

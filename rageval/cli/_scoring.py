@@ -21,14 +21,25 @@ from rageval.subjects import refuse_other_options
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli._options import Comparing, Scoring
+    from rageval.cli._options import Comparing, ComparingTables, Scoring
     from rageval.comparison import Settings
     from rageval.scoring.scores import Scored
     from rageval.scoring.subject import Subject
 
 
 _Subject = TypeVar("_Subject", bound="Subject")
+_Tables = TypeVar("_Tables", bound="ComparingTables")
 _BY_NAME = "run"  # of --sort
+
+
+def with_judged_tables(inputs: Inputs, options: _Tables) -> _Tables:
+    """Return the options with the texts of tables of answers, which are judged; refuse a judge of others."""
+    if inputs.unjudged:
+        options = hooks.judge_tables(inputs, options, options.judge, options.rubric)
+        return options.replaced(baseline=hooks.system_named(options.baseline, inputs))
+    if options.judge or options.rubric:
+        raise UsageError("--judge and --rubric are for tables of answers, and there is none; leave them out")
+    return options
 
 
 def subject_of(inputs: Inputs, measures: list[Any], options: Scoring, keep_streams: bool = True) -> Subject:

@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rageval.cli._acting import is_typed
-from rageval.core.remark import Remark
-from rageval.errors import InputError, Place
 from rageval.files.answers import write_answers
-from rageval.files.judgements import GRADED, judgement_line
+from rageval.files.judgements import judgement_line
 from rageval.files.opening import File, limits_of, name_of
-from rageval.files.questions import write_questions
-from rageval.files.synonyms import SYNONYMS
-from rageval.judges.material import gathered
-from rageval.judges.panel import Settings, ask_all_judges, prepare_settings
-from rageval.judges.rubric import rubric_named
+from rageval.judges.panel import Settings
+from rageval.judges.tables import CRAG, SHORT, judged_tables
 from rageval.logs.tables import only_system
 from rageval.text import visible
 
@@ -28,52 +23,30 @@ if TYPE_CHECKING:
     from rageval.cli._options import Scoring
     from rageval.judges.material import Material
 
-_RUBRIC, _JUDGE = "crag", "short"
 _Options = TypeVar("_Options", bound="Scoring")
 
 
 def judged(
     inputs: Inputs,
     options: _Options,
-    judges: Sequence[str] = (_JUDGE,),
+    judges: Sequence[str] = (),
     rubric: str | None = None,
     settings: Settings | None = None,
 ) -> _Options:
     """Judge the tables of the inputs, which are judged answers then; return the options with their texts."""
-    chosen_rubric = rubric_named(rubric or _RUBRIC)
-    # Of a question without a right answer no system can be judged.
-    material = gathered(inputs.unjudged, options.questions).leave_out_without_gold(chosen_rubric)
-    inputs.systems = list(material.systems)
-    asked = {answer.query_id for answer in material.answers}
-    if not any(material.questions[query].gold for query in asked if query in material.questions):
-        raise InputError(
-            at=Place(_names(inputs.unjudged)),
-            problem="no right answers to judge by",
-            remedy=f"add a column ({', '.join(SYNONYMS['gold'])}), pass --questions FILE, or map your"
-            f" columns: rageval import {visible(name_of(inputs.unjudged[0]))} -o DIR",
-        )
-    settings, remarks = prepare_settings(judges, chosen_rubric, material, settings or Settings())
-    # Said with what should be known of the scores, so that it stands on pages and in JSON, too.
-    judged_by = Remark("judged_by", facts={"judges": list(judges), "rubric": chosen_rubric.name})
-    inputs.remarks = [*material.remarks, judged_by, *remarks]
-    rows = list(ask_all_judges(judges, chosen_rubric, material, settings))
-    inputs.files["judgements"] = [_temporary_file("judgements", inputs.unjudged, map(judgement_line, rows))]
-    if options.on_missing == "error" and not is_typed("on_missing") and not _has_failed_judge(rows, material):
-        # What a table lacks can be judged by nobody: the rest is compared, unless the rest could mislead.
-        options = options.replaced(on_missing="skip")
-    questions = _temporary_file("questions", inputs.unjudged, write_questions(material.questions.values()))
-    # What a file of questions says is in ours, with what the tables say.
-    answers = answers_of(material, inputs.unjudged)
-    return options.replaced(answers=(*options.answers, answers), questions=questions)
-
-
-def _has_failed_judge(rows: Iterable[dict[str, Any]], material: Material) -> bool:
-    """Return whether a judge failed on an answer that is there."""
-    there = {(answer.run_id, answer.query_id) for answer in material.answers if not answer.error}
-    return any(
-        row.get("status", "ok") not in GRADED and (row.get("run_id"), row["query_id"]) in there
-        for row in rows
+    tables = judged_tables(inputs.unjudged, options.questions, judges or SHORT, rubric or CRAG, settings)
+    inputs.systems = list(tables.material.systems)
+    inputs.remarks = tables.remarks
+    judgements = _temporary_file("judgements", inputs.unjudged, map(judgement_line, tables.rows))
+    inputs.files["judgements"] = [judgements]
+    if options.on_missing == "error" and not is_typed("on_missing"):
+        options = options.replaced(on_missing=tables.on_missing)
+    answers, questions = (
+        _temporary_file(what, inputs.unjudged, lines)
+        for what, lines in (("answers", tables.answer_lines()), ("questions", tables.question_lines()))
     )
+    # What a file of questions says is in ours, with what the tables say.
+    return options.replaced(answers=(*options.answers, answers), questions=questions)
 
 
 def answers_of(material: Material, tables: Sequence[Any]) -> File:

@@ -14,7 +14,7 @@ from rageval import options as opt
 from rageval.cli._inputs import Inputs, ids_of_datasets, named_measures, sort_words
 from rageval.cli._options import (
     Command,
-    Comparing,
+    ComparingTables,
     checked_plot,
     completing,
     reading_of,
@@ -30,6 +30,7 @@ from rageval.cli._scoring import (
     set_remarks,
     settings_of_claims,
     subject_of,
+    with_judged_tables,
 )
 from rageval.comparison import comparisons
 from rageval.comparison.citations import cite
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 _FORMATS = (*FORMATS, "cite")
 
 
-class Options(Comparing):
+class Options(ComparingTables):
     """The options of `rageval compare`."""
 
     against: Annotated[
@@ -112,7 +113,7 @@ class Options(Comparing):
 
 @click.command(
     cls=Command,
-    first="measures baseline by_query gold gold_chosen cluster questions intersection style output",
+    first="measures baseline judge by_query gold cluster questions details style output",
 )
 @click.argument(
     "words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]", shell_complete=completing("scored")
@@ -137,9 +138,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     _refuse_combinations(options)
     plot = checked_plot(options.plot, options.size)
     inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
-    if inputs.unjudged:
-        options = hooks.judge_tables(inputs, options)
-        options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
+    options = with_judged_tables(inputs, options)
     against = parse_measure(options.against) if options.against else None
     measures = named_measures(options, inputs, [] if against is None else [against])
     options = options.replaced(against="" if against is None else str(against))

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from rageval import hooks
 from rageval import options as opt
 from rageval.cli._inputs import named_measures, sort_words
-from rageval.cli._options import Command, Comparing, reading_of, takes_options
+from rageval.cli._options import Command, ComparingTables, reading_of, takes_options
 from rageval.cli._output import TableFormat, deliver, places_of, write_page
-from rageval.cli._scoring import refuse_bounds_of_labels, scored, settings_of_claims, subject_of
+from rageval.cli._scoring import (
+    refuse_bounds_of_labels,
+    scored,
+    settings_of_claims,
+    subject_of,
+    with_judged_tables,
+)
 from rageval.core.remark import unique
 from rageval.errors import NothingJudged, UsageError
 from rageval.pages.evidence import TEXTS
@@ -57,7 +62,7 @@ class _Remembering(Command):
         return super().parse_args(ctx, args)
 
 
-class Options(Comparing):
+class Options(ComparingTables):
     """The options of `rageval report`."""
 
     nuggets: Annotated[opt.Nuggets, "The nuggets: their texts, which are vital, their weights."] = None
@@ -143,9 +148,7 @@ def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[s
     reading = reading_of(options.comments, options.compat)
     inputs = sort_words(words, reading, tables=True)
     roles = list(_inputs_with_roles(inputs, options))
-    if inputs.unjudged:
-        options = hooks.judge_tables(inputs, options)
-        options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
+    options = with_judged_tables(inputs, options)
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     # Where they are of no measure, nuggets are texts for the page alone.

@@ -10,7 +10,6 @@ from typing import Any, Protocol, SupportsFloat, TypeAlias
 
 from rageval import hooks
 from rageval.errors import InputError, Place
-from rageval.files.synonyms import field_of
 from rageval.records import is_frame
 from rageval.text import AROUND, problem_of_id
 
@@ -204,27 +203,31 @@ def records_of_frame(frame: Any) -> list[dict[str, Any]]:
     ]
 
 
-def csv_of_frame(frame: Any, system: str) -> bytes:
-    """Return a DataFrame as a file of CSV: what is missing is a blank cell, a list is JSON.
-
-    Its answers are those of a `system`, where no column names systems.
+def csv_of_table(table: Any, name: str) -> bytes:
+    """Return a DataFrame, or records, as a file of CSV: what is missing is a blank cell, a list is JSON.
 
     >>> import pandas
-    >>> csv_of_frame(pandas.DataFrame({"id": [1, 2], "contexts": [["a"], None]}), "v1").decode().split()
-    ['id,contexts,run_id', '1,"[""a""]",v1', '2,,v1']
+    >>> csv_of_table(pandas.DataFrame({"id": [1, 2], "contexts": [["a"], None]}), "v1").decode().split()
+    ['id,contexts', '1,"[""a""]"', '2,']
+    >>> csv_of_table([{"id": 1, "contexts": ["a"]}, {"id": 2}], "v1").decode().split()
+    ['id,contexts', '1,"[""a""]"', '2,']
     """
     import csv
 
-    names = column_names(frame)
-    columns = [[*map(_plain_cell, column_of(frame, name))] for name in names]
-    if not any(field_of(str(name)) == "run_id" for name in names):
-        names, columns = [*names, "run_id"], [*columns, [system] * len(frame)]
+    if is_frame(table):
+        columns = column_names(table)
+        cells = [map(_plain_cell, column_of(table, column)) for column in columns]
+        table = [dict(zip(map(str, columns), row, strict=True)) for row in zip(*cells, strict=True)]
+    # As all records in memory are: dates are text, NaN is null, and what no file could hold is refused.
+    records = [hooks.first_record(line) for line in hooks.records_in_memory(table, name)]
+    names = list(dict.fromkeys(key for record in records for key in record))
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
-    for row in zip(*columns, strict=True):
-        cells = (hooks.record_line(cell) if isinstance(cell, list | dict | bool) else cell for cell in row)
-        writer.writerow(["" if cell is None else cell for cell in cells])
+    for record in records:
+        row = (record.get(key) for key in names)
+        texts = (hooks.record_line(cell) if isinstance(cell, list | dict | bool) else cell for cell in row)
+        writer.writerow(["" if cell is None else cell for cell in texts])
     return stream.getvalue().encode("utf-8", "surrogatepass")
 
 

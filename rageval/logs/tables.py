@@ -97,7 +97,7 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
         log = read(opened_again(), {"run_id": "run_id"} if "run_id" in names else None, tool=tool)
         # A tool that names no run: two files of it are two systems.
         if {answer.run_id for answer in log.answers} == {tool}:
-            log = read(opened_again(), tool=tool, run=stem_of(source) or tool)
+            log = read(opened_again(), tool=tool, run=_system_named(source) or tool)
         return log, [Remark("log_of_tool", Scope(file=name_of(source)), {"tool": tool})]
     content = opened(opened_again())
     # All columns that any row has, as records may lack some.
@@ -150,7 +150,7 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
             yield row
 
     reading = LogReading(limits_of(source), form=content.form)
-    otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
+    otherwise = "stdin" if name == "<stdin>" else _system_named(source)
     log = Log("")
     part(GENERIC, rows, {}, reading, log, otherwise=otherwise)
     facts = {
@@ -167,6 +167,12 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     if errors:
         remarks.append(Remark("error_messages_in_table", about, _counted(errors)))
     return log, remarks
+
+
+def _system_named(source: Source) -> str:
+    """Return what the system of a table is called; nothing for a stream, but for one made of a frame."""
+    name = name_of(source)
+    return "" if name.startswith("<") else stem_of(name)
 
 
 def _counted(queries: Sequence[str]) -> dict[str, Any]:
@@ -412,7 +418,7 @@ def _rename_same_systems(sources: Sequence[Source], logs: list[Log]) -> tuple[li
     for source in sources:
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else name_of(source)
         *folders, _ = path.replace("\\", "/").split("/")
-        ways.append([*folders, stem_of(source)])
+        ways.append([*folders, _system_named(source)])
     longest = max(map(len, ways))
     for length in range(1, longest + 1):
         files = [word("/".join(way[-length:])) for way in ways]

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         ChosenLike,
         FileLike,
         JudgementsLike,
+        JudgesLike,
         MeasuresLike,
         NuggetsLike,
         QuestionsLike,
@@ -99,9 +100,11 @@ def evaluate_answers(
     questions: QuestionsLike | None = None,
     gold: JudgementsLike | None = None,
     gold_chosen: ChosenLike | None = None,
+    judge: JudgesLike | None = None,
+    rubric: str = "crag",
     **rules: Unpack[AnswerOptions],
 ) -> ScoresTable:
-    """Score judged answers.
+    """Score judged answers, or tables of answers that are judged first.
 
     Parameters
     ----------
@@ -109,7 +112,8 @@ def evaluate_answers(
         A measure of answers, its name, several names in one text, or a list of these.
     judgements
         Paths, a table made by `read_judgements`, a DataFrame, or dicts with the keys of the files; or {name:
-        DataFrame or dicts}, each of the system of that name.
+        DataFrame or dicts}, each of the system of that name. With `judge`, tables of answers in the same
+        forms.
     answers
         The answers themselves, in the same forms, for measures that need their texts or citations.
     nuggets
@@ -123,6 +127,8 @@ def evaluate_answers(
     gold_chosen
         How these were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or the probability of
         each query, as {query: probability} or a file.
+    judge, rubric
+        The judge and the rubric for tables of answers: `short` needs no model.
     **rules
         The options of `rageval.scoring.rules.Rules` that are of answers: `on_missing`, `groups`, `weights`,
         `compat`, `intersection`.
@@ -144,6 +150,13 @@ def evaluate_answers(
     >>> {run: scores["crag_score"].value for run, scores in evaluate_answers("crag_score", judged).items()}
     {'ours': 1.0, 'theirs': -1.0}
     """
+    if judge is not None:
+        tables = hooks.judged_tables(
+            hooks.table_sources(judgements), as_source(questions, "questions"), judge, rubric
+        )
+        judgements = tables.rows
+        answers, questions = tables.texts().values()
+        rules = {"on_missing": tables.on_missing, **rules}
     inputs: dict[str, Any] = {"answers": answers, "nuggets": nuggets, "questions": questions}
     labels = {"gold": gold, "gold_chosen": gold_chosen}
     order = "evaluate_answers(measures, judgements)"

@@ -51,11 +51,13 @@ def subject_of_answers(
 def gated_answers(
     candidate: Any, measures: Any, rules: Mapping[str, Any], inputs: Mapping[str, Any]
 ) -> Answers:
-    """Return the judged answers that Python's `gate` compares."""
+    """Return the judged answers that Python's `gate`, and `compare` of tables, compare.
+
+    What failed is missing, and the verdict of a gate then holds at both ends of its bounds.
+    """
     texts = {"answers": inputs["answers"], "nuggets": inputs["nuggets"]}
     table = read_judgements(candidate, **texts, questions=inputs["questions"])
-    # What failed is missing, and the verdict then holds at both ends of its bounds.
-    how = rules_of(ANSWERS, {**rules, "on_missing": "skip"})
+    how = rules_of(ANSWERS, {"on_missing": "skip", **rules})
     return Answers(measures_of_answers(measures), table, how, texts)
 
 

@@ -42,6 +42,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
     "score records": (*RUNS, "-m", "recall@5", "--eee", "out/records"),
     "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
+    "compare tables": ("compare", "tabled", "--judge", "exact", "--rubric", "mine.toml"),
+    "report tables": ("report", "tabled", "--judge", "exact", "--rubric", "mine.toml", "-o", "out/t.html"),
     "compare latex": (
         *(
             "compare",

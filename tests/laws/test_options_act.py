@@ -67,6 +67,9 @@ def _files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             )
         ],
     )
+    for name, right in (("one", 6), ("two", 20)):
+        cells = (f"{q},What?,{'' if n < right else 'not '}a fact,a fact\n" for n, q in enumerate(QUERIES))
+        Path(f"{name}.csv").write_text("id,question,answer,gold\n" + "".join(cells))
     judged: list[dict[str, object]] = []
     for number, query in enumerate(QUERIES):
         for run in "AB":
@@ -171,6 +174,8 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--level": (PAIR, "--level .9"),
         "--power": (PAIR + " --details", "--power .9"),
         "--details": (PAIR, "--details"),
+        "--judge": ("compare one.csv two.csv", "--judge contains"),
+        "--rubric": ("compare one.csv two.csv", "--rubric crag-auto"),
         "--cluster": (PAIR, "--cluster clusters"),
         "--draws": ("compare fine -m crag_score --resamples 100 --format json", "--draws 100"),
         "--resamples": (
@@ -340,6 +345,7 @@ OF_SCORE = {  # held of `score`, whose parameters these are
     *("--limit", "--size", "--plot", "--population", *SPANS),
 }
 OF_COMPARE = {  # held of `compare`
+    *("--judge", "--rubric"),
     *("--baseline", "--all-pairs", "--test", "--adjust", "--level", "--power", "--cluster"),
     *("--draws", "--resamples", "--seed", "--gold", "--gold-chosen", "--on-missing", "--questions"),
 }
