@@ -21,7 +21,7 @@ rageval.evaluate_answers("crag_score", "judged.jsonl", nugget="n.jsonl")  # wron
 rageval.compare("rr", {"a": RUN, "b": RUN}, QRELS, tests="t")  # wrong: an option that is not there
 rageval.compare("rr", {"a": RUN, "b": RUN}, QRELS, adjust="bonferoni")  # wrong: a way that is not there
 rageval.judge("crag", "answers.jsonl", "exact", question="q.jsonl")  # wrong: an option that is not there
-rageval.report("scores.json", "report.html")  # wrong: a file is no scores
+rageval.report(3, "report.html")  # wrong: a number is no scores
 rageval.evalute("rr", RUN, QRELS)  # wrong: a name that is not there
 print(rageval.evaluate("rr", RUN, QRELS)["rr"] + "1")  # wrong: text beside a number
 print(rageval.evaluate("rr", RUN, QRELS)["rr"].valu)  # wrong: a name that is not there
