@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations, repeat
@@ -26,7 +26,7 @@ from rageval.core.basis import Basis
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError, Place
 from rageval.files.foreign_judgements import read_judged
-from rageval.files.jsonl import read_batches, read_records
+from rageval.files.jsonl import Batch, read_batches, read_records
 from rageval.files.judgements import EXPECTED, Assignment, JudgementLine, distinct, folded
 from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
 from rageval.files.kinds import kind_of_start, start_of_file, wrong_kind
@@ -375,12 +375,19 @@ class _Texts(dict[Any, str]):
 
 
 class _ContentCache(dict[bytes, dict[str, Any]]):
-    """What lines say beside their place, by its JSON: equal sayings are one object."""
+    """What lines say beside their place, by the JSON of some fields: equal sayings are one object."""
+
+    def __init__(self, absent: Collection[str], contents: dict[bytes, dict[str, Any]]) -> None:
+        """Leave out the fields that no line has; `contents` are shared with lines that have others."""
+        self._contents = contents
+        names = [f.name for f in _CONTENT_FIELDS if f.name not in absent or f.name in _ALWAYS]
+        self._names, self.content_of = names, attrgetter(*names)
 
     def __missing__(self, encoded: bytes) -> dict[str, Any]:
-        pairs = zip(_CONTENT_FIELDS, msgspec.json.decode(encoded), strict=True)
+        values = dict(zip(self._names, msgspec.json.decode(encoded), strict=True))
+        pairs = ((f, values.get(f.name, f.default)) for f in _CONTENT_FIELDS)
         content = {f.name: value for f, value in pairs if value != f.default or f.name in _ALWAYS}
-        self[encoded] = content
+        self[encoded] = content = self._contents.setdefault(msgspec.json.encode(content), content)
         return content
 
 
@@ -388,9 +395,14 @@ def _checked_batches(
     source: Source, nuggets_in_qrels: bool | None
 ) -> Iterator[tuple[str, Iterable[int], list[JudgementKey], list[dict[str, Any]]]]:
     """Yield stretches of a file: its name, the lines, what judgements are about, and what they say."""
-    texts, aspects, contents = _Texts(), _Texts(), _ContentCache()
-    encode, content_of = msgspec.json.Encoder().encode, attrgetter(*(field.name for field in _CONTENT_FIELDS))
+    texts, aspects, contents = _Texts(), _Texts(), dict[bytes, dict[str, Any]]()
+    caches: dict[frozenset[str], _ContentCache] = {}
+    encode = msgspec.json.Encoder().encode
     for name, lines, records in _judgements_in(source, nuggets_in_qrels):
+        absent = records.absent if isinstance(records, Batch) else frozenset[str]()
+        kept = caches.get(absent)
+        if kept is None:
+            kept = caches[absent] = _ContentCache(absent, contents)
         # Maps of getters run in C, where a loop over lines would be most of the time.
         ids = [list(map(texts.__getitem__, map(attrgetter(field), records))) for field in _PLACE[:-1]]
         if any(map(problem_of_id, texts.new)):
@@ -400,7 +412,8 @@ def _checked_batches(
         texts.new.clear()
         # The aspect may be a text, such as a nugget's; the other three are ids.
         places = list(zip(*ids, map(aspects.__getitem__, map(attrgetter(_PLACE[-1]), records)), strict=True))
-        yield name, lines, places, list(map(contents.__getitem__, map(encode, map(content_of, records))))
+        sayings = map(kept.__getitem__, map(encode, map(kept.content_of, records)))
+        yield name, lines, places, list(sayings)
 
 
 def passport(

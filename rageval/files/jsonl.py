@@ -118,17 +118,27 @@ def _decoded(
         yield from _one_by_one(name, first_line, text, decode, explain)
 
 
+class Batch(list[_Record]):
+    """Records of a stretch of a file; `absent` are fields that certainly none of them has."""
+
+    absent: frozenset[str] = frozenset()
+
+
 def read_batches(
     source: Source, form: type[_Record], expected: str
-) -> Iterator[tuple[Sequence[int], Sequence[_Record]]]:
+) -> Iterator[tuple[Sequence[int], Batch[_Record]]]:
     """Read (line numbers, records) of stretches of a file: as `read_records`, and faster for small ones.
 
     A stretch is decoded at once; unless that gives one record a line, it is read again line by line.
     """
     decoder, shape = msgspec.json.Decoder(form), _Shape(form)
     name = name_of(source)
-    for first_line, text in json_stretches(source):
-        plain = shape.records(text)
+    for first_line, stretch in stretches(source):
+        # What only Python writes is no JSON: then the shape does not fit, and it is looked for.
+        text, plain = stretch, shape.records(stretch)
+        if plain is None and stretch.lstrip().startswith((b"{", b"[")):
+            text = plain_json(stretch)
+            plain = None if text is stretch else shape.records(text)
         if plain is not None:
             yield range(first_line, first_line + len(plain)), plain
             continue
@@ -141,7 +151,7 @@ def read_batches(
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
         # As many records as lines, and each line begins one: none is blank, and none holds two.
         if len(records) == lines == text.count(b"\n{") + text.startswith(b"{"):
-            yield range(first_line, first_line + lines), records
+            yield range(first_line, first_line + lines), Batch(records)
             continue
         singly = _one_by_one(
             name, first_line, text, _decoder(form), lambda error, line: explained(error, line, expected)
@@ -149,7 +159,7 @@ def read_batches(
         pairs = list(singly)
         if not pairs:
             continue
-        yield [number for number, _ in pairs], [record for _, record in pairs]
+        yield [number for number, _ in pairs], Batch(record for _, record in pairs)
 
 
 def read_values(
@@ -601,15 +611,17 @@ class _Shape:
         self._flat: list[Callable[[Any], Any]] = []
         self._colons: set[str] = set()  # keys of values with a colon
         self._with_colons: list[Callable[[Any], Any]] = []
+        self._absent: frozenset[str] = frozenset()  # fields whose keys are in no line
 
-    def records(self, text: bytes) -> list[Any] | None:
+    def records(self, text: bytes) -> Batch[Any] | None:
         """Return the records of a text, one a line; None if it is not plain to see that all is in order."""
         if self._decode is None or self._always is None:
             return None
         try:
-            records = list(map(self._decode, text.removesuffix(b"\n").split(b"\n")))
+            records = Batch(map(self._decode, text.removesuffix(b"\n").split(b"\n")))
         except (ValueError, RecursionError):
             return None
+        records.absent = self._absent
         # From here on: keys that are certainly different, counted without looking at any key.
         different = len(self._always) * len(records)
         for get, default in self._counted:
@@ -654,6 +666,9 @@ class _Shape:
         fields: list[Any] = []
         names: dict[str, str] = {}
         self._counted, self._flat, self._nested, self._with_colons = [], [], [], []
+        # A line with a key that is not known has more keys than are counted, and is not read by this shape.
+        absent = (field.name for key, field in self._fields.items() if key not in self._is_nested)
+        self._absent = frozenset(absent)
         for number, (key, is_nested) in enumerate(self._is_nested.items()):
             own, is_always = self._fields.get(key), key in (self._always or ())
             name = own.name if own else f"unknown_{number}"

@@ -11,7 +11,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache, wraps
 from itertools import accumulate, chain, compress, count, islice, repeat
@@ -43,10 +43,7 @@ _BYTES_A_CHARACTER = 4  # at most, in UTF-8
 _ANSWER = attrgetter("run_id", "judge", "query_id", "repeat")
 _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
 _IDS = ("query_id", "run_id", "item_id", "repeat")
-_ITEM, _ASPECT, _GRADE, _CHANCE = map(attrgetter, ("item_id", "aspect", "grade", "p"))
-_SENTENCES, _SHOWN, _ANSWERABLE = map(attrgetter, ("sentences", "shown", "answerable"))
-_CLAIM, _BATTLES = map(attrgetter, ("claim", "battles"))
-_CONVERSATION = attrgetter("conversation_id")
+_ITEM, _ASPECT = map(attrgetter, ("item_id", "aspect"))
 _Text = str | int
 _Arguments = ParamSpec("_Arguments")
 _Made = TypeVar("_Made")
@@ -202,10 +199,22 @@ class JudgementTable:
         return f"<Judgements {self.name}: {len(self):,} of {len(self.runs.words):,} systems>"
 
     def add(
-        self, source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits
+        self,
+        source: str,
+        lines: Sequence[int],
+        records: Sequence[JudgementLine],
+        limits: Limits,
+        absent: Collection[str] = (),
     ) -> None:
-        """Take in a stretch of rows."""
+        """Take in a stretch of rows; `absent` are fields that no row has."""
         first, number = len(self), len(records)
+
+        def column(field: str) -> list[Any] | None:
+            # map with an attrgetter runs in C: a million rows are read here, and a loop in Python would be
+            # most of the time.
+            values = None if field in absent else list(map(attrgetter(field), records))
+            return None if values is None or values.count(None) == number else values
+
         # Stretches of one file come one after the other.
         if not self.sources or self.sources[-1] != source:
             self.sources.append(source)
@@ -213,22 +222,20 @@ class JudgementTable:
         self.row_item.extend(map(self.items.__getitem__, map(_ITEM, records)))
         self.row_aspect.extend(map(self.aspects.__getitem__, map(_ASPECT, records)))
         self.row_statement.extend(map(self.said.__getitem__, map(_SAID, records)))
-        # map with an attrgetter runs in C: a million rows are read here, and a loop in Python would be most
-        # of the time.
-        grades = list(map(_GRADE, records))
+        grades = column("grade")
         # Files of labels alone have no column of grades; it begins with the first grade, with NaN for all
         # rows before.
-        if self._grade is None and grades.count(None) < number:
+        if self._grade is None and grades is not None:
             self._grade = array("d", repeat(math.nan, first))
         if self._grade is not None:
-            self._grade.extend([math.nan if grade is None else grade for grade in grades])
-        chances = list(map(_CHANCE, records))
-        if self._chance is None and chances.count(None) < number:
+            own = grades or repeat(None, number)
+            self._grade.extend([math.nan if grade is None else grade for grade in own])
+        chances = column("p")
+        if self._chance is None and chances is not None:
             self._chance = array("d", repeat(math.nan, first))
         if self._chance is not None:
-            self._chance.extend(_checked_chances(source, lines, chances))
-        shown = list(map(_SHOWN, records))
-        if self._shown is None and shown.count(None) < number:
+            self._chance.extend(_checked_chances(source, lines, chances or [None] * number))
+        if self._shown is None and column("shown") is not None:
             # As with grades: the column is there as soon as one row says it.
             self._shown = array("i", repeat(0, first))
         if self._shown is not None:
@@ -250,13 +257,12 @@ class JudgementTable:
         # line.
         if self._needs_row_checks(first, limits):
             _refuse_contradictions(source, lines, records, limits)
-        self.is_adaptive |= list(map(_CLAIM, records)).count(None) < number
-        self.draws.update(filter(None, map(_BATTLES, records)))
-        if list(map(_CONVERSATION, records)).count(None) < number:
+        self.is_adaptive |= column("claim") is not None
+        self.draws.update(filter(None, column("battles") or ()))
+        if column("conversation_id") is not None:
             for line, record in zip(lines, records, strict=True):
                 self.add_turn(Place(source, line), record.query_id, record.conversation_id, record.place)
-        counted = list(map(_SENTENCES, records))
-        if counted.count(None) < number:
+        if column("sentences") is not None:
             for line, record in zip(lines, records, strict=True):
                 if record.sentences is not None:
                     facts = self.facts_of(str(record.run_id), str(record.query_id), str(record.repeat))
@@ -272,7 +278,7 @@ class JudgementTable:
                             found=f"{record.sentences}",
                         )
                     facts.sentences = record.sentences
-        if list(map(_ANSWERABLE, records)).count(None) < number:
+        if column("answerable") is not None:
             for line, record in zip(lines, records, strict=True):
                 answerable = record.answerable
                 if (
@@ -673,7 +679,7 @@ class JudgementTable:
             self._add_judged(source, start.text)
         elif kind == "judgements":
             for lines, records in read_batches(source, JudgementLine, EXPECTED):
-                self.add(name_of(source), lines, records, limits_of(source))
+                self.add(name_of(source), lines, records, limits_of(source), records.absent)
         elif kind == "assignments":
             name = name_of(source)
             for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):

@@ -67,7 +67,7 @@ def nugget_recall(
     >>> [round(score.value, 4) for score in scores.values()]
     [0.5, 0.3333, 0.75, 0.5, 0.6]
     """
-    nuggets = weighted(answer, SUPPORT, importance)
+    nuggets = _weighted_counts(answer, SUPPORT, importance)
     if credit == "strict":
         return share(sum([w for w, nugget in nuggets if nugget.grade == 1]), sum([w for w, _ in nuggets]))
     return share(sum([w * nugget.grade for w, nugget in nuggets]), sum([w for w, _ in nuggets]))
@@ -215,6 +215,16 @@ def healthbench_score(answer: Assessment, *, credit: Literal["strict", "partial"
     criteria = answer.judged(SUPPORT, needs="weight")
     won = [criterion.weight * _credited(criterion, credit) for criterion in criteria]
     return share(math.fsum(won), math.fsum([max(criterion.weight, 0.0) for criterion in criteria]))
+
+
+def _weighted_counts(answer: Assessment, scale: Scale, importance: str) -> list[tuple[float, Judgement]]:
+    """Return (weight, judgement) as `weighted` does, the weights of equal judgements added up."""
+    counted = answer.counted(scale, needs=None if importance == "all" else "importance")
+    weights = _COUNTED[importance]
+    try:
+        return [(weights[judgement.importance] * number, judgement) for judgement, number in counted]
+    except KeyError:  # an importance of somebody's own, which is counted or refused by its nugget
+        return weighted(answer, scale, importance)
 
 
 def weighted(answer: Assessment, scale: Scale, importance: str) -> list[tuple[float, Judgement]]:

@@ -13,7 +13,7 @@ out or taken for the worst or the best, as whoever asks for the score decides. A
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from rageval.core.answer import AnswerFacts
@@ -60,17 +60,33 @@ class RankingPlace(NamedTuple):
     all_valid: bool
 
 
-class Seen(NamedTuple):
+class Seen:
     """The judgements on a scale, those that are missing with what stands for them (NaN if nothing does).
 
     `lost` counts those by status; `own` where the judge said anything of this answer. It is `open` where
-    the answer is missing and nobody knows on what it would have been judged.
+    the answer is missing and nobody knows on what it would have been judged. `counted` says how often each
+    judgement is there, whatever aspect it is of, where that is known before any judgement is made.
     """
 
-    judgements: list[Judgement]
-    lost: Mapping[str, int]
-    own: bool
-    open: bool = False
+    __slots__ = ("_judgements", "counted", "lost", "open", "own")
+
+    def __init__(
+        self,
+        judgements: list[Judgement] | Callable[[], list[Judgement]],
+        lost: Mapping[str, int],
+        own: bool,
+        open: bool = False,
+        counted: list[tuple[Judgement, int]] | None = None,
+    ) -> None:
+        """Take the judgements, or what makes them when somebody asks for them."""
+        self._judgements, self.lost, self.own, self.open, self.counted = judgements, lost, own, open, counted
+
+    @property
+    def judgements(self) -> list[Judgement]:
+        """The judgements, in the order of the file."""
+        if not isinstance(self._judgements, list):
+            self._judgements = self._judgements()
+        return self._judgements
 
 
 class _Sight(Protocol):
@@ -185,6 +201,23 @@ class Assessment:
         the judgements that are left out are there, too, with NaN for a grade.
         """
         scale = _scale_named(scale) if isinstance(scale, str) else scale
+        seen = self._look_up(scale, needs)
+        if failed or not seen.lost or not self.skips:
+            return seen.judgements[:]  # a list of one's own: the other measures look at the same
+        return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
+
+    def counted(self, scale: Scale, *, needs: Needs | None = None) -> list[tuple[Judgement, int]]:
+        """Return the judgements as `judged` does, with how often each is there; nobody may change the list.
+
+        Where they can be told by what they say alone, equal ones of several aspects are one without aspect
+        and item.
+        """
+        seen = self._look_up(scale, needs)
+        if seen.counted is not None:
+            return seen.counted
+        return [(judgement, 1) for judgement in self.judged(scale, needs=needs)]
+
+    def _look_up(self, scale: Scale, needs: Needs | None) -> Seen:
         seen = self._seen.get((scale, needs))
         if seen is None:
             seen = self._seen[scale, needs] = self._sight.seen(scale, self.place, needs, self._asker)
@@ -195,9 +228,7 @@ class Assessment:
             self.is_open = self.is_open or seen.open
             for status, number in seen.lost.items():
                 self.lost[status] = self.lost.get(status, 0) + number
-        if failed or not seen.lost or not self.skips:
-            return seen.judgements[:]  # a list of one's own: the other measures look at the same
-        return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
+        return seen
 
     def knows(self, scale: Scale) -> bool:
         """Return whether the judge made any judgement on a scale, for any system."""

@@ -9,6 +9,7 @@ system has neither an answer nor a judgement is a missing judgement: it has no v
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property, partial
@@ -94,6 +95,13 @@ class ScaleJudgements:
             and not scaled.failure
             and scaled.grade is not None
         }
+        # Where these are all that is said, an answer's judgements can be counted before they are made.
+        self._is_plain = self._ready_fields.keys() >= set(table.row_statement)
+        self._without_aspect = {
+            code: _judgement((*fields, "", "")) for code, fields in self._ready_fields.items()
+        }
+        self._unrated = {code for code, fields in self._ready_fields.items() if fields[2] is None}
+        self._whole: dict[tuple[int, int], array[int]] = {}  # aspects that are all of a bank
         self._banks: dict[tuple[int, int | None], list[Judgement]] = {}
         self._active_judges: set[int] = (
             set()
@@ -194,6 +202,29 @@ class ScaleJudgements:
                 label = self._label_by_grade[own] if self.scale.labels else label
             judgements.append(_judgement((grade, label, importance, weight, aspects[aspect], items[item])))
         return judgements, failed
+
+    def counted(self, answer: int, by_importance: bool, of_bank: bool) -> list[tuple[Judgement, int]] | None:
+        """Return how often an answer has each judgement, of any aspect; None if one may be missing.
+
+        That is told from the numbers of rows alone: none failed, all have an importance if it counts, and
+        with `of_bank` they are of all nuggets of the query.
+        """
+        table = self._table
+        begin, end = table.begin[answer], table.end[answer]
+        if not self._is_plain or begin == end:
+            return None
+        if of_bank:
+            place, aspects = (table.query[answer], table.judge[answer]), table.row_aspect[begin:end]
+            # Answers to one query are mostly judged on the same.
+            if self._whole.get(place) != aspects:
+                if len(self.bank(*place)) > len(set(aspects)):
+                    return None
+                self._whole[place] = aspects
+        counts = Counter(table.row_statement[begin:end])
+        if by_importance and self._unrated and not self._unrated.isdisjoint(counts):
+            return None
+        without_aspect = self._without_aspect
+        return [(without_aspect[code], number) for code, number in counts.items()]
 
     def bank(self, query: int, judge: int | None = None) -> list[Judgement]:
         """Return a judgement without a grade for each aspect of a query that anybody was judged on.
@@ -448,6 +479,12 @@ class JudgeOfRun:
         if judged is None:
             judged = self._required(scale, needs, asker)
         answer = self._answers.get(place)
+        if answer is not None:
+            by_importance = needs == "importance" and not self._only_here
+            counted = judged.counted(answer, by_importance, scale in _OF_NUGGETS and not self._only_here)
+            if counted is not None:
+                # The usual case: nothing is missing.
+                return Seen(lambda: judged.judgements_of(answer)[0], _NONE, True, counted=counted)
         judgements, failed = judged.judgements_of(answer) if answer is not None else ([], [])
         if not judgements:
             return self._of_none(judged, place, needs, asker)

@@ -26,6 +26,7 @@ import rageval
 from answers_oracle import Row, Rules, Table
 from our_measures import OF_ANSWERS
 from rageval.cli import main
+from rageval.scoring.assessments import ScaleJudgements
 
 # Drawn systems answer a part of the queries, which is said.
 pytestmark = pytest.mark.filterwarnings("ignore:.*answered")
@@ -55,6 +56,7 @@ RECALLS = [
     for importance in ("all", "vital", "okay", "weighted")
     for credit in ("strict", "partial")
 ]
+SUPPORT_LABELS = ("support", "partial_support", "not_support")
 CRAG_LABELS = ("incorrect", "missing", "acceptable", "perfect")
 SHARES = [f"crag_share(label={label})" for label in CRAG_LABELS]
 PRECISIONS = [f"citation_precision(citations={which})" for which in ("first", "all", "micro", "every")]
@@ -993,6 +995,28 @@ def test_judgements_of_several_kinds_do_not_disturb_each_other(rng: random.Rando
         together = package(measures, Table(rows, answers))
         for key, answer_rows in alone.items():
             assert near(answer_rows.value, together[key].value), (kind, key)
+
+
+@given(rng=st.randoms(use_true_random=False), failure=st.sampled_from([0.0, 0.05]))
+def test_judgements_are_worth_the_same_counted_as_one_by_one(rng: random.Random, failure: float) -> None:
+    rows = [
+        {"query_id": query, "run_id": run, "aspect": aspect}
+        | {"importance": ("vital", "okay")[int(aspect) % 2]}
+        | ({"status": "error"} if rng.random() < failure else {"label": rng.choice(SUPPORT_LABELS)})
+        for query, run, aspect in product("qrs", "ab", map(str, range(rng.randint(1, 6))))
+        if rng.random() >= failure  # what is not there others have
+    ]
+    if not any("label" in row for row in rows):
+        return  # nothing to score
+    counted = rageval.evaluate_answers(RECALLS, rows, on_missing="worst")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScaleJudgements, "counted", lambda *_: None)
+        one_by_one = rageval.evaluate_answers(RECALLS, rows, on_missing="worst")
+    assert str(counted) == str(one_by_one)
+    for run, scores in counted.items():
+        for name, score in scores.items():
+            assert repr(score.by_query) == repr(one_by_one[run][name].by_query)
+            assert score.missing == one_by_one[run][name].missing
 
 
 def written(folder: Path, given: Table) -> tuple[Path, Path]:
