@@ -360,30 +360,10 @@ def test_unknown_and_missing_topics(check: Checker) -> None:
         assert "file:2: error: no answer to 1 of 2 topics: '2'\n" in outcome.out
 
 
-@pytest.mark.parametrize(("missing", "listed"), [(10, "'10'\n"), (11, "'10', …\n")])
-def test_many_missing_topics_are_not_all_listed(check: Checker, missing: int, listed: str) -> None:
-    Path("many").write_text("0\tzero\n" + "".join(f"{index}\ttext\n" for index in range(1, missing + 1)))
-    outcome = check("rag24", record("rag24") | {"topic_id": 0, "topic": "zero"}, options=("--topics", "many"))
-    assert f"no answer to {missing} of {missing + 1} topics: '1', '2'" in outcome.out
-    assert listed in outcome.out
-
-
 @pytest.mark.parametrize(("odd", "more"), [(1, "found 'x0'\n"), (2, "found 'x0' and 1 more\n")])
 def test_odd_references_are_told_together(check: Checker, odd: int, more: str) -> None:
     references = [*SEGMENTS, *(f"x{index}" for index in range(odd))]
     assert more in check("rag24", record("rag24", references=references)).out
-
-
-def test_topics_are_counted_where_there_is_no_list(check: Checker) -> None:
-    for track, count in (("rag24", 301), ("rag25", 105), ("rag26", 119), ("liverag", 500)):
-        outcome = check(track, record(track), options=())
-        assert (outcome.code, f"warning: answers to 1 topic, expected {count}" in outcome.out) == (0, True)
-
-
-def test_topics_in_json(check: Checker, tmp_path: Path) -> None:
-    (tmp_path / "topics.jsonl").write_text('{"id": 1, "title": "one"}\n{"id": 2, "title": "two"}\n')
-    outcome = check("rag25", record("rag25", 1), record("rag25", 2), options=("--topics", "topics.jsonl"))
-    assert outcome.out == "file: 2 answers, fine\n"
 
 
 @pytest.mark.parametrize(
