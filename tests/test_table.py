@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -29,7 +28,6 @@ from rageval.table import (
     P,
     Prose,
     Table,
-    finite,
     lines,
 )
 
@@ -121,18 +119,6 @@ def test_a_table_in_every_format(style: str, monkeypatch: pytest.MonkeyPatch) ->
     parts = [TABLE, "", Prose("said"), Code("s|v")]
     shown = "\n".join(lines(style, lambda: parts, lambda: TABLE))
     assert shown == EXPECTED[style]
-
-
-def test_json_has_numbers_and_no_nan() -> None:
-    first = {"run": "=a,b", "α_x": 0.5, "n": 1234, "p": 1e-5, "w-t-l": [1, 0, 2], "basis": "w"}
-    second = {"run": "<i>", "α_x": None, "n": None, "p": 0.25, "w-t-l": None, "basis": "w"}
-    (whole,) = lines("json", list, lambda: TABLE)
-    assert json.loads(whole) == [first, second]
-    assert list(map(json.loads, lines("jsonl", list, lambda: TABLE))) == [first, second]
-    (whole,) = lines("json", list, lambda: TABLE, lambda: [{"x": 1}], lambda: {"all": 2})
-    assert json.loads(whole) == {"all": 2}
-    assert list(lines("jsonl", list, lambda: TABLE, lambda: [{"x": 1}])) == ['{"x": 1}']
-    assert finite({"a": math.inf, "b": math.nan, "c": "nan"}) == {"a": None, "b": None, "c": "nan"}
 
 
 def test_only_what_the_format_needs_is_made() -> None:

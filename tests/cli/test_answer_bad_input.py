@@ -340,14 +340,8 @@ class TestMeasuresAndFiles:
     @pytest.mark.parametrize(
         "measure",
         [
-            "v_strict",
-            "rubric_score",
-            "citation_precision",
-            "rank_score",
-            "win_rate",
-            "audit_share",
-            "correctness",
-            "bank_recall",
+            *("v_strict", "rubric_score", "citation_precision", "rank_score", "win_rate", "audit_share"),
+            *("correctness", "bank_recall"),
         ],
     )
     def test_nothing_to_compute_it_from(self, measure: str) -> None:

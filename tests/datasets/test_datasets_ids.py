@@ -510,12 +510,6 @@ class TestCommand:
 
 
 class TestImport:
-    def test_parquet_by_its_name(self, questions: Path, server: Server) -> None:
-        taken = import_files(FRESHSTACK, [questions])
-        assert list(taken) == ["questions"]
-        assert len(list(load(FRESHSTACK).questions())) == 5
-        assert server.asked == []
-
     @pytest.mark.parametrize("form", ["jsonl", "array"])
     def test_json_of_another_name(self, tmp_path: Path, form: str) -> None:
         path = tmp_path / "mine.json"

@@ -172,11 +172,6 @@ def test_a_pipe_is_read_like_a_file() -> None:
     os.close(reading)
 
 
-def test_a_number_is_a_weight_and_a_word_an_importance() -> None:
-    nugget_bank = nuggets(bank(question("a?", [1], importance=2), question("b?", [1], importance="vital")))
-    assert [(nugget.importance, nugget.weight) for nugget in nugget_bank] == [(None, 2.0), ("vital", None)]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -256,20 +251,6 @@ def test_judges_are_told_the_answers_to_a_question() -> None:
     material = replace(material, nuggets={"t1": list(read_nuggets(GOLDEN / "dragun.rubric.json"))})
     (task,) = tasks(rubric_named("nugget-assignment"), material)
     assert [row.also for rows in task.rows.values() for row in rows] == [{}, {}, {}]
-
-
-def test_a_bank_without_references_is_scored_where_others_judged_by_it(tmp_path: Path) -> None:
-    """As the Auto-Judge kit's own banks are: Auto-ARGUE's rule would leave nothing of them."""
-    path = tmp_path / "bank.jsonl"
-    asked = [question(f"{name}?", [0], question_id=name, importance="vital") for name in "ab"]
-    path.write_text(json.dumps(bank(*asked)))
-    assert [supported(nugget) for nugget in read_nuggets(path)] == [None, None]
-    labels = {"a": "support", "b": "not_support"}
-    judged = [
-        {"query_id": "300", "run_id": "r", "aspect": name, "label": label} for name, label in labels.items()
-    ]
-    scores = rageval.evaluate_answers("nugget_recall", judged, nuggets=path)
-    assert scores["r"]["nugget_recall"].value == 0.5
 
 
 def test_importance_of_another_kind_is_not_weighed() -> None:

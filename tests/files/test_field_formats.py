@@ -13,7 +13,6 @@ from rageval.cli import main
 from rageval.datasets import dataset
 from rageval.datasets.dataset import Dataset
 from rageval.errors import InputError
-from rageval.files.answers import read_answers
 from rageval.judges.material import passages_in
 from rageval.records import Qrel
 
@@ -129,24 +128,6 @@ class TestCandidates:
         del lines[1]["candidates"][1]["doc"]
         with pytest.raises(InputError, match=":2: expected a text of candidate 'a'"):
             dict(passages_in(wrote(tmp_path / "d.jsonl", jsonl(lines))))
-
-    def test_other_json_is_none(self, tmp_path: Path) -> None:
-        """Answers and judgements whose first value is an object of numbers."""
-        answer = {
-            "metadata": {"narrative_id": 7, "run_id": "r", "team_id": "t"},
-            "references": [],
-            "answer": [],
-        }
-        path = wrote(tmp_path / "a.jsonl", jsonl([answer]))
-        assert [answer.query_id for answer in read_answers(path)] == ["7"]
-        assert run(path, "-m", "length").exit_code == 0
-        umbrela = {"query": {"qid": 1, "text": "?"}, "passage": {"docid": 2}, "judgment": 1}
-        assert (
-            run(
-                wrote(tmp_path / "u", jsonl([umbrela])), wrote(tmp_path / "r", "1 Q0 2 1 1 t\n"), "-m", "rr"
-            ).exit_code
-            == 0
-        )
 
 
 class TestAgree:

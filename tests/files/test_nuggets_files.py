@@ -47,10 +47,6 @@ def nuggets(*records: Any) -> list[Nugget]:
     return list(read_nuggets(stream(*records)))
 
 
-def test_nuggets_of_freshstack() -> None:
-    assert nuggets(FRESH) == [Nugget("77", "77_n", "x")]
-
-
 @pytest.mark.slow
 @given(st.data())
 def test_nuggets_written_are_read_again(data: st.DataObject) -> None:
@@ -127,10 +123,3 @@ def test_bad_fields_are_named(kind: str, change: dict[str, Any], message: str) -
     error = refused(kind, READERS[kind][1], b"", READERS[kind][1] | {"qid": 8} | change)
     assert error.startswith("file.jsonl:3: expected")
     assert message in error
-
-
-def test_a_second_list_for_a_query_and_another_format() -> None:
-    assert "file.jsonl:2: a second list of nuggets for query 7, the first is in line 1" in refused(
-        "nuggets", LIST, LIST
-    )
-    assert "expected nuggets as in the lines before, found rubrics" in refused("nuggets", LIST, RUBRICS)

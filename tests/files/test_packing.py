@@ -17,7 +17,7 @@ import pytest
 
 import rageval
 from rageval.errors import InputError, MissingPackage
-from rageval.files.opening import BZIP2, GZIP, XZ, ZSTD, _packing_of
+from rageval.files.opening import BZIP2, GZIP, XZ, ZSTD
 from rageval.scoring.sources import RunSource
 
 ROWS = b"".join(b"q%d Q0 d%d 1 %d t\n" % (index // 9, index, 99 - index) for index in range(45))
@@ -49,12 +49,6 @@ def test_frames_that_are_to_be_skipped_are(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_bytes(skipped + pack(ROWS[:100]) + skipped + pack(ROWS[100:]) + skipped)
     assert list(rageval.read_run(path)) == list(rageval.read_run(io.BytesIO(ROWS)))
-
-
-@pytest.mark.parametrize("name", PACKERS)
-@pytest.mark.parametrize("content", [b"", ROWS])
-def test_what_is_packed_is_known(name: str, content: bytes) -> None:
-    assert _packing_of(PACKERS[name](content)) == name
 
 
 @pytest.mark.parametrize("name", ["BZh", "BZh9", "BZh91AY&S", "BZh01AY&SY", "PK", "7z", "(µ/", "P*M"])

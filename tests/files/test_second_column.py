@@ -99,10 +99,6 @@ def test_judgements_that_name_no_nugget_are_refused(column: str, tmp_path: Path)
         assert rageval_says(tmp_path, plain, "-m", asked, "--nuggets-in-qrels", "no").exit_code == 0
 
 
-def test_measures_of_documents_do_not_care(tmp_path: Path) -> None:
-    assert LOOKS not in rageval_says(tmp_path, ROUNDS, "-m", "ndcg@10,recall@5,rr").stderr
-
-
 @pytest.mark.parametrize(
     "measure", ["alpha_ndcg@10", "coverage@2", "nerr_ia@10", "ndcg@10", "recall@1", "judged@3"]
 )
@@ -146,17 +142,6 @@ def test_grades_that_differ_are_an_error_where_there_are_no_nuggets(tmp_path: Pa
     assert "document 'a' of query 'q1' has the grades 0 and 1" in result.stderr
     with pytest.raises(InputError, match="has the grades 0 and 1"):
         rageval.evaluate("rr", RUN, qrels_file(tmp_path, rows), nuggets_in_qrels=False)
-
-
-@pytest.mark.parametrize("command", ["score", "compare"])
-def test_judged_answers_have_no_such_column(command: str) -> None:
-    words = [
-        *(command, "examples/data/answers/crag.judged.jsonl", "-m", "crag_score", "--nuggets-in-qrels"),
-        "no",
-    ]
-    result = CliRunner().invoke(main, words, prog_name="rageval")
-    assert result.exit_code == 2
-    assert "--nuggets-in-qrels applies to runs" in result.stderr
 
 
 def test_judgements_of_trec_rag_name_no_nuggets(tmp_path: Path) -> None:

@@ -20,16 +20,10 @@ from snippets import ROOT
 GOLDEN = ROOT / "tests" / "golden" / "gate"
 FOLDER = "examples/data/gate"
 HOSTILE = (
-    "<script>alert(1)</script>",
-    "@all",
-    "a|b|c",
-    "`x` @org/team #12 https://evil.example/x www.evil.example",
-    "[text](https://evil.example)",
-    "![](https://evil.example/pixel.png)",
-    "a@evil.example",
-    "\x1b[31m\u202e\n# heading",
-    "&lt;b&gt; \\| \\",
-    "\ufffe\x00]]>",
+    *("<script>alert(1)</script>", "@all", "a|b|c"),
+    *("`x` @org/team #12 https://evil.example/x www.evil.example", "[text](https://evil.example)"),
+    *("![](https://evil.example/pixel.png)", "a@evil.example", "\x1b[31m\u202e\n# heading"),
+    *("&lt;b&gt; \\| \\", "\ufffe\x00]]>"),
 )
 
 

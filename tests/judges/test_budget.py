@@ -38,15 +38,6 @@ def test_no_order_of_calls_exceeds_the_limit(fit: int, used: list[float], share:
     assert budget.calls == calls
 
 
-def test_calls_are_counted_before_they_are_made() -> None:
-    budget = Budget(max_calls=2)
-    for _ in range(2):
-        assert budget.reserve(REQUEST, "unheard:of") is not None
-    with pytest.raises(BudgetReached, match="the limit of 2 calls is reached") as caught:
-        budget.reserve(REQUEST, "unheard:of")
-    assert caught.value.exit_code == 4
-
-
 def test_what_nobody_knows_costs_its_estimate_and_what_has_no_price_is_counted() -> None:
     budget = Budget()
     for usage in (None, Usage(), Usage(input=10, output=10)):

@@ -103,11 +103,3 @@ def test_a_turn_without_a_number_is_refused(tmp_path: Path) -> None:
     for turn, problem in (("second", "'second'"), (None, "none")):
         with pytest.raises(InputError, match=f"expected a number as turn.*found {problem}"):
             histories(material_of(tmp_path, turn=turn), rubric_of(tmp_path))
-
-
-def test_the_variant_of_the_built_in_rubric_shows_it(tmp_path: Path) -> None:
-    usual, turns = rubric_named("liverag"), rubric_named("liverag-turns")
-    assert turns.file.sees == ["history", *usual.file.sees]
-    assert (turns.judged_as, turns.file.ranges) == ("liverag", usual.file.ranges)
-    assert "or on the history" in turns.file.prompt.system
-    assert "history" not in usual.file.prompt.system

@@ -343,16 +343,6 @@ def test_patience_ends_with_one_question_as_with_many(number: int, tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", [1, 2, 30])
-def test_tries_are_counted_with_one_question_as_with_many(number: int, tmp_path: Path) -> None:
-    model = ScriptedModel(lambda _: Transient("m: the reply was cut off"))
-    patience = Patience(tries=3, first_pause=0.001, longest_pause=0.002)
-    with Store(tmp_path / "s") as store:
-        found = dict(ask_all(asked(number), model, store, patience=patience))
-    assert {reply.status for reply in found.values()} == {"error"}
-    assert (len(found), model.calls) == (number, 3 * number)
-
-
-@pytest.mark.parametrize("number", [1, 2, 30])
 def test_deadlines_hold_with_one_question_as_with_many(number: int, tmp_path: Path) -> None:
     """A model that never answers is left alone after the deadline of each try."""
 

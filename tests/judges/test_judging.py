@@ -137,16 +137,6 @@ def test_a_fence_is_never_the_same_twice_and_changes_no_key() -> None:
     assert request.key("m", "e") == request.key("m", "e")
 
 
-def test_the_first_stage_asks_nobody() -> None:
-    seen: list[Request] = []
-    judgements = list(judge(rubric_named("crag-auto"), MATERIAL, asking(as_wanted, seen)))
-    labels = {(j["query_id"], j["run_id"]): j["label"] for j in judgements}
-    assert labels["q1", "theirs"] == "accurate"
-    assert labels["q2", "ours"] == "missing"
-    assert len(seen) == 2
-    assert sum("decided_by" in judgement for judgement in judgements) == 2
-
-
 @pytest.mark.parametrize("status", ["refused", "filtered", "error"])
 def test_a_failure_is_missing_and_never_a_grade(status: str) -> None:
     judgements = list(
@@ -168,14 +158,6 @@ def test_a_reply_that_cannot_be_read_is_asked_for_twice_more_with_the_reason() -
     assert sum("could not be used" in request.user for request in seen) == 2 * len(ANSWERS)
     assert sorted({request.sample for request in seen}) == [0, 1, 2]
     assert all(judgement["attempts"] == 3 for judgement in judgements)
-
-
-def test_a_second_try_that_can_be_read_counts() -> None:
-    def once_wrong(request: Request) -> str:
-        return as_wanted(request) if request.sample else '{"label": "superb"}'
-
-    judgements = list(judge(rubric_named("crag"), MATERIAL, asking(once_wrong)))
-    assert {(judgement["status"], judgement["attempts"]) for judgement in judgements} == {("ok", 2)}
 
 
 def test_a_cut_off_reply_gets_more_room_once() -> None:
@@ -205,15 +187,6 @@ def test_a_good_verdict_needs_evidence_from_the_answer(
     assert [judgement["status"] for judgement in judgements] == statuses
     assert len(seen) == len(judgements) + 2 * statuses.count("invalid")
     assert all(("label" in judgement) == (judgement["status"] == "ok") for judgement in judgements)
-
-
-def test_windows_show_ten_nuggets_and_every_one_once() -> None:
-    sizes = [len(task.ids) for task in tasks(rubric_named("nugget-assignment"), MATERIAL)]
-    assert sizes == [10, 2] * 4
-    judgements = list(judge(rubric_named("nugget-assignment"), MATERIAL, asking(as_wanted)))
-    assert len({(j["query_id"], j["run_id"], j["aspect"]) for j in judgements}) == 48
-    assert all(judgement["importance"] == "vital" for judgement in judgements)
-    assert sum("usage" in judgement for judgement in judgements) == 8  # once a call
 
 
 def test_both_orders_cancel_a_judge_who_likes_the_first() -> None:
@@ -312,48 +285,3 @@ def test_a_vote_without_a_majority_is_invalid() -> None:
     assert not disagreements(rows(a="perfect", b="perfect", c=None))
     with pytest.raises(UsageError):
         list(voted(split, "loudest"))
-
-
-def test_a_rubric_of_ones_own(tmp_path: object) -> None:
-    path = f"{tmp_path}/polite.toml"
-    text = """
-unit = "answer"
-kind = "label"
-sees = ["answer"]
-labels = { polite = 1, rude = 0 }
-[prompt]
-system = "You judge manners."
-ask = "Is {answer} polite?"
-"""
-    with open(path, "w") as file:
-        file.write(text)
-    rubric = rubric_named(path)
-    assert rubric.name == "polite"
-    request = rubric.request({"answer": "x"})
-    assert request.user.endswith("Is {answer} polite?")
-    assert rubric.read('{"evidence": "", "reason": "", "label": "rude"}')[0][0].grade == 0.0
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("unit = 1", "expected a rubric"),
-        ("[[", "expected a rubric"),
-        ('unit="answer"\nkind="label"\nsees=[]\n[prompt]\nsystem=""\nask=""', "at least two labels"),
-        ('unit="answer"\nkind="grades"\nsees=[]\n[prompt]\nsystem=""\nask=""', "expected ranges"),
-        ('unit="book"\nkind="label"\nsees=[]\n[prompt]\nsystem=""\nask=""', "unit = 'book'"),
-        ('unit="answer"\nkind="essay"\nsees=[]\n[prompt]\nsystem=""\nask=""', "kind = 'essay'"),
-        ('unit="answer"\nkind="label"\nsees=[]\ntypo=1\n[prompt]\nsystem=""\nask=""', "typo"),
-    ],
-)
-def test_a_rubric_that_is_none(tmp_path: object, text: str, expected: str) -> None:
-    path = f"{tmp_path}/r.toml"
-    with open(path, "w") as file:
-        file.write(text)
-    with pytest.raises(InputError, match=re.escape(expected)):
-        rubric_named(path)
-
-
-def test_an_unknown_rubric_gets_a_hint() -> None:
-    with pytest.raises(UsageError, match="did you mean nugget-assignment"):
-        rubric_named("nugget-asignment")

@@ -175,12 +175,6 @@ def test_a_batch_is_worked_on_for_a_while(kind: Make, server: LlmServer) -> None
     assert [in_a_loop(model, model.state(batch)) for _ in range(4)] == [WORKING, WORKING, ENDED, ENDED]
 
 
-@both
-def test_a_version_in_the_address_is_not_doubled(kind: Make, server: LlmServer) -> None:
-    model = kind("m", server.openai + "/")
-    assert len(replies(model, submitted(model, questions(1)))) == 1
-
-
 # However it ended.
 
 

@@ -70,17 +70,6 @@ def test_a_judgement_is_found_as_it_stands(frozen: Write) -> None:
     assert len(frozen(record)) == 1
 
 
-def test_a_failed_judgement_is_found_too(frozen: Write) -> None:
-    judgement = frozen(judged(status="refused", label=None)).find("q", "mine", "answer", "n1", "crag")
-    assert judgement["status"] == "refused"
-
-
-def test_what_is_left_out_has_a_default(frozen: Write) -> None:
-    replay = frozen({"query_id": 7, "run_id": "mine", "label": "perfect"})
-    for rubric in ("crag", "any other"):
-        assert replay.find("7", "mine", "answer", "0", rubric)["label"] == "perfect"
-
-
 def test_a_judgement_with_the_rubric_comes_first(frozen: Write) -> None:
     replay = frozen(judged(rubric="", label="none"), judged())
     assert replay.find("q", "mine", "answer", "n1", "crag")["label"] == "support"
@@ -180,14 +169,6 @@ def test_a_dict_is_searched_for_what_the_request_says() -> None:
     assert ask_model(model, Request("Judge.", "", {})).text == "system"
     with pytest.raises(UsageError, match="no reply to 'Big Ben'"):
         ask_model(model, Request("", "Big Ben", {}))
-
-
-def test_a_function_is_asked() -> None:
-    async def later(request: Request) -> str:
-        return request.user[:3]
-
-    assert ask_model(ScriptedModel(later)).text == "The"
-    assert ask_model(ScriptedModel(lambda request: request.system)).text == "Judge."
 
 
 @pytest.mark.parametrize("name", ["scripted", "scripted:x", "lexical", "Lexical:x"])

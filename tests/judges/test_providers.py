@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rageval.errors import UsageError
 from rageval.judges.models import is_remote, model_named
 from rageval.judges.models._openai import OpenAIChat
 from rageval.judges.models.providers import OPENAI, PROVIDERS, Provider
@@ -110,8 +109,3 @@ def test_no_key_can_go_to_another_providers_address(provider: Provider) -> None:
         shared = ", ".join(theirs & {provider.url_variable, provider.key_variable})
         has_own = not shared or provider.host == other.host
         assert has_own, f"{provider.name}: {shared} is {other.name}'s; name one of its own, or none"
-
-
-def test_a_provider_that_is_none_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UsageError, match="did you mean ollama"):
-        model_named("olama:small")

@@ -112,15 +112,6 @@ def test_steps_are_asked_one_after_the_other(tmp_path: Path) -> None:
     assert "one {claim}" not in third.user
 
 
-def test_a_step_that_fails_ends_it(tmp_path: Path) -> None:
-    rubric = rubric_of(tmp_path, FENCED.replace("[fields]", 'steps = ["Claims of {answer}?"]\n[fields]'))
-    write_answers(tmp_path)
-    model = ScriptedModel([Reply("refused", "", "no")])
-    (row,) = judged(tmp_path, rubric, model)
-    assert row["status"] == "refused"
-    assert "grade" not in row
-
-
 def write_answers(folder: Path) -> None:
     (folder / "answers").write_text('{"query_id": "q", "run_id": "r", "answer": "It is."}\n')
     (folder / "questions").write_text('{"query_id": "q", "question": "Is it?", "answer": "Yes"}\n')

@@ -20,7 +20,6 @@ from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges.asking import CallGate, Patience, ask_all
 from rageval.judges.base import Fatal, Lost, Mark, Reply, Request, Transient, Usage
 from rageval.judges.budget import Budget
-from rageval.judges.judge import JudgeClient
 from rageval.judges.store import Store
 from rageval.testing import ScriptedModel
 
@@ -311,21 +310,6 @@ def test_the_limit_of_money_is_kept(store: Store, tmp_path: Path, monkeypatch: p
     assert model.calls == store.stats()["replies"] == round(budget.spent / 0.05)
     with pytest.raises(UsageError, match="no price is known for 'unpriced:m'"):
         ask_all(requests, ScriptedModel([], name="unpriced:m"), store, budget=Budget(max_cost=1))
-
-
-@pytest.mark.slow
-@pytest.mark.some(3)
-@pytest.mark.parametrize("shares", [1, 2, 3, 7])
-def test_shares_are_disjoint_and_together_everything(store: Store, shares: int) -> None:
-    model = ScriptedModel(lambda request: request.user)
-    parts = []
-    for part in range(shares):
-        judge = JudgeClient(model.name, lambda *_: iter(()), model.endpoint, share=(part, shares))
-        mine = [(number, request) for number, request in asked(200) if judge.is_mine(request)]
-        parts.append(dict(ask_all(mine, model, store)))
-    assert sorted(number for part in parts for number in part) == list(range(200))
-    assert model.calls == 200
-    assert all(len(part) > 200 / shares / 2 for part in parts)
 
 
 def test_refresh_asks_again_but_not_twice_in_one_job(store: Store) -> None:

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
-from rageval.core.remark import Remark
 from rageval.errors import TooFewLabels, UsageError
 from rageval.judges import gathered, rubric_named, short
 from rageval.judges._exact import contains, folded, token_f1
@@ -284,13 +283,6 @@ def test_labels_that_say_otherwise_change_the_curve_and_those_that_agree_do_not(
     assert ("the packed curve is kept" in str(kept)) == (kept.curve == short.packed())
 
 
-def test_the_condition_of_a_fit_belongs_to_its_error_rate() -> None:
-    facts = {"labels": 40, "before": 0.2, "after": 0.25, "loss_before": 0.5, "loss_after": 0.5}
-    basis = {"basis": "people", "corrected_from": "", "drawn": "unstated"}
-    text = str(Remark("fitted_short", facts={**facts, "is_changed": False, **basis}))
-    assert text.endswith(", if these labels are a random draw; the packed curve is kept")
-
-
 def test_random_labels_do_not_pretend_to_teach() -> None:
     """What cross-validation says is of labels that were kept back, the choice of the penalty included."""
     rows, groups = worlds(120)
@@ -319,21 +311,6 @@ def test_few_labels_or_one_kind_are_refused(right: list[bool]) -> None:
 # --- as a judge
 
 ASKED = [{"query_id": "q1", "question": "What is the capital of France?", "answer": ["Paris"]}]
-
-
-def rows_of(*texts: str, rubric: str = "crag") -> list[dict]:
-    answers = [{"query_id": "q1", "run_id": f"s{index}", "answer": text} for index, text in enumerate(texts)]
-    with pytest.warns(UserWarning, match="was wrong on"):
-        return list(rageval.judge(rubric, answers, "short", questions=ASKED))
-
-
-def test_rows_have_label_and_chance() -> None:
-    right, wrong, silent = rows_of("It is Paris.", "It is Rome.", "I don't know.")
-    assert [row["label"] for row in (right, wrong, silent)] == ["perfect", "incorrect", "missing"]
-    assert wrong["p"] < 0.3
-    assert right["p"] > 0.9
-    assert {row["judge"] for row in (right, wrong, silent)} == {short.packed().name}
-    assert [row["label"] for row in rows_of("It is Paris.", rubric="crag-auto")] == ["accurate"]
 
 
 def test_an_answer_that_failed_has_no_chance() -> None:

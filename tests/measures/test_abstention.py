@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import rageval
 from rageval.cli import main
 from rageval.comparison.estimates import slices
-from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
+from rageval.errors import InputError, MeasureError, MissingJudgements
 
 ANSWERED = ("perfect", "acceptable", "incorrect", "accurate")
 PARTS = ("f1", "precision", "recall")
@@ -162,13 +162,6 @@ def test_what_is_pooled_by_nature_is_never_a_mean_of_topics() -> None:
     assert str(rageval.parse_measure("refusal_f1(over=pool)")) == "refusal_f1"
 
 
-def test_it_says_on_how_many_questions_it_rests() -> None:
-    scores = rageval.evaluate_answers(
-        "grounded_refusal, over_refusal", rows_of([("missing", False), ("perfect", True), ("missing", True)])
-    )["r"]
-    assert [(score.queries, score.undefined) for score in scores.scores] == [(3, 0), (2, 1)]
-
-
 def test_two_systems_are_not_compared_by_what_is_pooled_by_nature() -> None:
     rows = [row | {"run_id": run} for run in "rs" for row in rows_of([("missing", False), ("perfect", True)])]
     scores = rageval.evaluate_answers("refusal_f1", rows)
@@ -237,15 +230,3 @@ def test_two_that_say_otherwise_are_refused() -> None:
         rageval.evaluate_answers("refusal_f1", rows, questions=[{"query_id": "0", "answerable": False}])
     with pytest.raises(InputError, match="the opposite before"):
         rageval.evaluate_answers("refusal_f1", [*rows, {**rows[0], "run_id": "other", "answerable": False}])
-
-
-def test_how_many_are_answered_needs_no_questions(folder: Path) -> None:
-    result = CliRunner().invoke(main, ["judged.jsonl", "-m", "answer_rate"])
-    assert result.stdout.split() == ["answer_rate", "all", "0.5000"]
-
-
-def test_it_is_refused_where_nobody_said_what_is_missing() -> None:
-    with pytest.raises(UsageError, match="holds no judgements of abstention"):
-        rageval.evaluate_answers(
-            "answer_rate", [{"query_id": "q", "run_id": "r", "rubric": "audit", "label": "relevant"}]
-        )

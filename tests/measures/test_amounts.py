@@ -9,7 +9,7 @@ import pytest
 
 import rageval
 from rageval.comparison import compare
-from rageval.errors import MeasureError, UsageError
+from rageval.errors import UsageError
 from rageval.measures import builtin
 from rageval.subjects import ANSWERS, TRAJECTORIES, kinds_of_measure
 from rageval.trajectories import read_trajectories
@@ -77,8 +77,3 @@ def test_the_steps_count_where_both_state_it(
     agents = read_trajectories(steps, [answer("q", cost=of_answer)])
     score = rageval.evaluate("cost", agents, {"q": {}})["a"].scores[0]
     assert score.value == pytest.approx(expected, nan_ok=True)
-
-
-def test_runs_have_no_cost() -> None:
-    with pytest.raises(MeasureError, match=r"cost scores trajectories .* or judged answers"):
-        rageval.evaluate("cost", {"q": {"d": 1.0}}, {"q": {"d": 1}})

@@ -95,14 +95,6 @@ BY_HAND.append(BY_HAND[-1])
 
 
 class TestByHand:
-    def test_what_is_matched_is_of_the_rubrics_of_support_and_of_attested_support(
-        self, tmp_path: Path
-    ) -> None:
-        judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
-        with_bank = rageval.read_judgements(judged, nuggets=written(tmp_path, "b.json", BANK))
-        rubrics = with_bank.rubrics() - rageval.read_judgements(judged).rubrics()
-        assert rubrics == {"nugget-support", "attested-nugget"}
-
     @pytest.mark.parametrize("key", ["judgments", "sentence_judgments"])
     def test_both_keys_of_a_topic_are_read(self, tmp_path: Path, key: str) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES, key=key))

@@ -195,15 +195,6 @@ def test_two_systems_are_compared_by_conversations() -> None:
 # Conversations whose every turn passes.
 
 
-def test_every_turn_must_pass() -> None:
-    scores = scores_of(
-        {"a": "cc", "b": "cm", "c": "c", "d": "hhc"}, "all_turns,all_turns(of=crag_score,least=-1)"
-    )
-    assert scores["all_turns"].value == 0.5
-    assert scores.scores[1].value == 1.0
-    assert scores["all_turns"].queries == 4
-
-
 def test_a_missing_turn_leaves_it_open_unless_another_fails() -> None:
     score = scores_of({"a": "c?", "b": "m?", "c": "cc"}, "all_turns", on_missing="skip")["all_turns"]
     assert score.value == 0.5

@@ -14,7 +14,6 @@ from rageval.errors import MeasureError
 from rageval.measures import Measure, alpha_ndcg, measure, ndcg, recall
 from rageval.measures.foreign import _foreign_measure
 from rageval.measures.parsing import parse_measures
-from rageval.subjects import ANSWERS, kind_of_measure
 
 RUN = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
 GRADED = {"q": {"a": 1, "b": 2, "c": 0}}
@@ -109,16 +108,6 @@ def test_a_name_of_another_is_spelt_as_ir_measures_spells_it() -> None:
         "Bpref",
         "IPrec@0.1",
     ]
-
-
-def test_measures_of_runs_and_of_answers_know_which_they_are() -> None:
-    assert isinstance(recall, Measure)
-    assert kind_of_measure(recall) is not ANSWERS
-    assert kind_of_measure(rageval.parse_measure("v_strict")) is ANSWERS
-    with pytest.raises(rageval.MeasureError, match="scores judged answers"):
-        rageval.evaluate("v_strict", RUN, GRADED)
-    with pytest.raises(rageval.MeasureError, match="not judged answers"):
-        rageval.evaluate_answers("recall", [{"query_id": "q", "run_id": "r", "label": "perfect"}])
 
 
 def test_nothing_is_to_be_installed_where_a_provider_is_there_and_fails(

@@ -195,15 +195,6 @@ class TestCommand:
         (cell,) = read_report(page)["cells"]
         assert (cell["value"], cell["low"] <= 0.1 <= cell["high"]) == (0.1, True)
 
-    def test_a_gate_goes_by_the_pooled_value(self, files: list[str]) -> None:
-        run_checked(*files, "-m", POOLED, "--require", f"{POOLED}>=0.2", code=1)
-        run_checked(*files, "-m", POOLED, "--require", f"{POOLED}>=0.1")
-
-    def test_another_word_is_refused(self, files: list[str]) -> None:
-        result = run_checked(*files, "-m", "recall(over=pol)", code=2)
-        assert "expected one of topics, pool; did you mean pool?" in result.stderr
-        assert "ndcg has no parameter 'over'" in run_checked(*files, "-m", "ndcg(over=pool)", code=2).stderr
-
 
 @rageval.measure
 def early(ranking: rageval.Ranking, *, k: int | None = None) -> Share:
@@ -224,11 +215,6 @@ def geometric(ranking: rageval.Ranking, *, k: int | None = None) -> float:
 
 
 class TestOfSomebodyElse:
-    def test_a_share_has_the_option(self) -> None:
-        run = {"few": {"a": 1.0}, "many": {"d1": 1.0, "x": 0.5}}
-        scores = evaluate([early @ 5, early(over="pool") @ 5], run, QRELS)
-        assert [score.value for score in scores.values()] == [(1 + 1 / 9) / 2, 2 / 10]
-
     def test_over_all_orders(self) -> None:
         run = {"few": {"a": 1.0, "x": 1.0}, "many": {"d1": 1.0, "d2": 1.0, "x": 1.0}}
         (score,) = evaluate(early(over="pool") @ 1, run, QRELS, ties="expected").scores

@@ -361,15 +361,7 @@ def test_hostile_texts_are_shown_and_never_run(tmp_path: Path, opened: Open) -> 
     asked = [{"query_id": q, "question": f"{HOSTILE}\U000e0041"} for q in queries]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     words = [
-        "--answers",
-        "a.jsonl",
-        "--nuggets",
-        "n.jsonl",
-        "--questions",
-        "q.jsonl",
-        "-n",
-        "3",
-        "-o",
+        *("--answers", "a.jsonl", "--nuggets", "n.jsonl", "--questions", "q.jsonl", "-n", "3", "-o"),
         "p.jsonl",
     ]
     written(tmp_path, "label", "plan", "j.jsonl", *words)
@@ -536,12 +528,7 @@ def test_labels_of_a_pilot_go_into_the_page_of_the_plan_that_extends_it(tmp_path
     exported(tab, tmp_path / "labels.jsonl")
     plan_of(tmp_path, 400)  # other questions, and another order
     words = [
-        "judged.jsonl",
-        "--compare",
-        *NAMES,
-        "--answers",
-        "answers.jsonl",
-        "--questions",
+        *("judged.jsonl", "--compare", *NAMES, "--answers", "answers.jsonl", "--questions"),
         "questions.jsonl",
     ]
     written(tmp_path, "label", "plan", *words, "-n", "40", "--overwrite", "-o", "ask.jsonl")

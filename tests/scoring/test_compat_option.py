@@ -221,15 +221,3 @@ def test_the_command_line_knows_the_same_tools() -> None:
     from rageval.scoring.rules import COMPAT_OF_ANSWERS
 
     assert (tuple(COMPAT), tuple(COMPAT_OF_ANSWERS)) == (get_args(CompatOfRuns), get_args(CompatOfAnswers))
-
-
-@pytest.mark.some(5)
-@pytest.mark.parametrize("tool", COMPAT)
-@pytest.mark.parametrize("jobs", [[], ["-j", "2"]])
-def test_several_runs_at_once(tool: str, jobs: list[str], tmp_path: Path) -> None:
-    """The same numbers of each, whoever reads it."""
-    (tmp_path / "again").write_text(Path(FILES[0]).read_text())
-    result = run_command(*FILES, str(tmp_path / "again"), "-m", "alpha_ndcg@10", "--compat", tool, *jobs)
-    values = {line.split("\t")[-1] for line in result.stdout.splitlines()}
-    alone = rageval.evaluate("alpha_ndcg@10", *FILES, compat=tool)["alpha_ndcg@10"].value
-    assert values == {f"{alone:.4f}"}

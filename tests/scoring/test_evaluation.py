@@ -131,11 +131,6 @@ def test_queries_without_anything_relevant() -> None:
     assert math.isnan(counted["nan"].by_query["q2"])
 
 
-def test_intersection_leaves_missing_queries_out() -> None:
-    score = rageval.evaluate("rr", RUN, QRELS, intersection=True)["rr"]
-    assert score.by_query == {"q1": 1.0, "q2": 0.0}
-
-
 def test_depth_and_judged_only() -> None:
     run, qrels = {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 0, "b": 1}}
     assert rageval.evaluate("rr", run, qrels, depth=2)["rr"].value == 0
@@ -197,19 +192,6 @@ def test_foreign_measures_get_documents_with_their_highest_grade() -> None:
     assert "by:ir_measures" in scores["Rprec"].signature
     counts = rageval.evaluate("NumRel", {"q": {"a": 1.0}}, {"q": {"a": 1}, "missing": {"b": 1, "c": 1}})
     assert counts["NumRel"].value == 3
-
-
-def test_a_measure_of_ones_own() -> None:
-    @rageval.measure
-    def shallow(ranking, *, k=None, rel: int = 1, weight: float = 1.0):
-        """Weighted count of relevant documents."""
-        return weight * len(ranking.hits(k, rel))
-
-    scores = rageval.evaluate([shallow @ 1, shallow(weight=0.5)], RUN, QRELS)
-    assert scores[shallow @ 1].by_query == {"q1": 1.0, "q2": 0.0, "q3": 0.0}
-    assert scores["shallow(weight=0.5)"].by_query["q1"] == 1.0
-    with pytest.raises(rageval.MeasureError, match="did you mean weight"):
-        shallow(weihgt=2)
 
 
 @pytest.mark.parametrize("value", [None, "much", np.zeros(1), [1.0], 1j])

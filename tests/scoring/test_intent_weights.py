@@ -133,15 +133,6 @@ def test_the_exact_ideal_is_the_best_of_all_orders(seed: int) -> None:
         )
 
 
-def test_signatures_tell_weights_apart() -> None:
-    signatures = [
-        rageval.evaluate("alpha_ndcg@3", RUN, QRELS, intent_weights={"q": given})["alpha_ndcg@3"].signature
-        for given in (WEIGHTS["q"], {**WEIGHTS["q"], "i1": 0.7})
-    ]
-    assert signatures[0] != signatures[1]
-    assert all("|intent_weights:" in signature for signature in signatures)
-
-
 # --- the command, and what is refused ---
 
 

@@ -54,12 +54,6 @@ def test_a_run_of_other_chunks_is_an_error_that_names_the_cause(rechunk: str) ->
     assert result.stderr.startswith(f"rageval: {SAID}{CAUSE} --nothing-judged zero")
 
 
-def test_zeros_are_to_be_had_for_asking(rechunk: str) -> None:
-    result = command(rechunk, QRELS, "-m", "alpha_ndcg@10", "--nothing-judged", "zero")
-    assert (result.exit_code, result.stdout.split()) == (0, ["alpha_ndcg@10", "all", "0.0000"])
-    assert command(rechunk, QRELS, "-m", "rr", "--nothing-judged", "error").exit_code == 2
-
-
 @pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("name", OF_RUNS)
@@ -124,18 +118,6 @@ def test_it_is_known_of_a_stream_too(rechunk: str) -> None:
 
 
 class TestCompare:
-    def test_never_compares_with_it(self, rechunk: str) -> None:
-        result = command("compare", rechunk, RUN, BASELINE, QRELS, "-m", "rr", "--format", "json")
-        assert result.exit_code == 2
-        assert json.loads(result.stdout)["runs"] == ["run.trec", "baseline.trec"]
-        assert SAID in result.stderr
-
-    @pytest.mark.parametrize("others", [[RUN], [RUN, BASELINE, "--baseline", "rechunk.trec"]])
-    def test_with_nothing_left_to_compare(self, rechunk: str, others: list[str]) -> None:
-        result = command("compare", rechunk, QRELS, *others, "-m", "rr")
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert SAID in result.stderr
-
     def test_refuses_a_verdict_where_zeros_were_asked_for(self, rechunk: str) -> None:
         words = ["compare", rechunk, RUN, QRELS, "-m", "rr", "--format", "json", "--nothing-judged", "zero"]
         result = command(*words)
@@ -153,13 +135,6 @@ def test_a_report_names_it_and_is_about_the_others(rechunk: str, tmp_path: Path)
     assert page_data["remarks"][0]["text"].startswith(SAID)
     alone = command("report", rechunk, QRELS, "-m", "rr", "-o", str(tmp_path / "none.html"))
     assert (alone.exit_code, (tmp_path / "none.html").exists()) == (2, False)
-
-
-def test_judged_answers_know_no_such_option() -> None:
-    judged = str(DATA / "answers" / "assignments.jsonl")
-    result = command(judged, "-m", "v_strict", "--nothing-judged", "zero")
-    assert result.exit_code == 2
-    assert "applies to runs" in result.stderr
 
 
 class TestCauses:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +120,6 @@ def test_one_criterion_without_a_weight_is_enough_to_refuse(files: Callable[[str
         rageval.evaluate_answers("rubric_score", rows)
 
 
-def test_faults_are_never_merits(files: Callable[[str], str]) -> None:
-    result = run_command(files("judged"), "-m", "rubric_score", "--nuggets", files("rubrics"))
-    values = {line.split()[0]: float(line.split()[-1]) for line in result.stdout.splitlines()}
-    assert values == {"good": 1.0, "bad": pytest.approx(-2 / 3, abs=1e-4)}
-
-
 def test_a_file_and_judgements_that_say_the_same_score_the_same(files: Callable[[str], str]) -> None:
     """Joining is the same as writing importance and weight into every judgement."""
     weight = {"0": 3, "1": -2}
@@ -209,19 +203,6 @@ def test_assignments_are_joined_by_text(tmp_path: Path) -> None:
     assert result.stdout.split()[-1] == "1.0000", result.output
 
 
-def test_an_id_stands_for_the_file(files: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def nuggets(what: str) -> Iterator[Nugget]:
-        assert what == "nuggets"
-        return read_nuggets(files("rubrics"))
-
-    datasets = {"my/bench": Dataset("my/bench", ("nuggets",), nuggets)}
-    monkeypatch.setattr(dataset, "load", datasets.__getitem__)
-    result = run_command(files("judged"), "-m", "rubric_score", "--nuggets", "my/bench")
-    assert result.stdout.split()[-1] == "-0.6667", result.output
-    scores = rageval.evaluate_answers("rubric_score", judged(), nuggets="my/bench")
-    assert scores["good"]["rubric_score"].value == 1.0
-
-
 def test_an_id_without_nuggets_is_refused(
     files: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,20 +211,6 @@ def test_an_id_without_nuggets_is_refused(
     refused(
         run_command(files("judged"), "-m", "w", "--nuggets", "my/bench"), "has no nuggets; it has questions"
     )
-
-
-def test_runs_have_no_use_for_them(files: Callable[[str], str]) -> None:
-    words = [
-        "examples/data/run.trec",
-        "examples/data/baseline.trec",
-        "examples/data/qrels.nugget",
-        "-m",
-        "rr",
-    ]
-    for command in ("score", "compare"):
-        refused(
-            run_command(command, *words, "--nuggets", files("nuggets")), "--nuggets applies to judged answers"
-        )
 
 
 def test_the_arena_says_where_its_judgements_differ(files: Callable[[str], str], tmp_path: Path) -> None:

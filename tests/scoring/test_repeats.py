@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 from pathlib import Path
 from typing import Any
@@ -127,16 +126,6 @@ def test_a_second_answer_is_an_error_unless_it_is_another_repeat(tmp_path: Path)
         list(read_answers(str(path)))
 
 
-def test_a_repeat_that_failed_is_missing() -> None:
-    judged = [row("q1", 1, grade=1.0), row("q1", 2, status="error")]
-    judged += [row("q2", 1, grade=0.5), row("q2", 2, grade=0.5)]
-    with pytest.raises(MissingJudgements, match="1 judgements that grade needs are missing") as caught:
-        value("grade", judged)
-    assert "its value lies between 0.5000 and 0.7500" in str(caught.value)
-    assert value("grade", judged, on_missing="skip") == 0.75
-    assert value("grade", judged, on_missing="worst") == 0.5
-
-
 @FEWER
 def test_a_repeat_that_other_questions_or_systems_have_is_missing() -> None:
     judged = [row(query, n, grade=1.0) for query in ("q1", "q2") for n in range(2)][:-1]
@@ -166,13 +155,6 @@ def test_equal_repeats_change_nothing_in_any_order(measure: str) -> None:
     thrice = [row | {"repeat": n} for row in once for n in range(3)]
     rng.shuffle(thrice)
     assert value(measure, thrice) == pytest.approx(value(measure, once), abs=1e-12)
-
-
-def test_a_mean_over_repeats_is_of_those_that_are_defined() -> None:
-    judged = [row("q", 1, aspect="n", label="support", weight=1.0, rubric="rubric")]
-    judged += [row("q", 2, aspect="n", label="support", weight=-1.0, rubric="rubric")]  # nothing to earn
-    assert value("rubric_score", judged) == 1.0
-    assert math.isnan(value("rubric_score", judged[1:]))
 
 
 def test_judging_keeps_repeats_apart_and_comparisons_refuse_them(tmp_path: Path) -> None:

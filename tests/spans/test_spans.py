@@ -371,17 +371,6 @@ def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path
     )
 
 
-def test_a_run_over_these_chunks_that_finds_nothing_scores_zero(tmp_path: Path) -> None:
-    spans, chunks, docs = write(tmp_path, cut(256), SPANS[:1])
-    (tmp_path / "run").write_text("0 Q0 c1 1 1.0 r")
-    result = run_command(tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "coverage")
-    assert (result.exit_code, result.stdout, result.stderr) == (
-        0,
-        "coverage              \tall\t0.0000\n",
-        "",
-    )
-
-
 def test_measures_of_characters_count_each_once(tmp_path: Path) -> None:
     chunks = cut(512, 128)
     qrels = project(*write(tmp_path, chunks))
