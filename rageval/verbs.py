@@ -25,10 +25,9 @@ from rageval.files.questions import read_groups
 from rageval.files.writing import whole_file
 from rageval.judges.material import with_battles
 from rageval.judges.panel import prepare_settings
-from rageval.judges.tables import CRAG, SHORT, are_tables, judged_tables, table_sources
+from rageval.judges.tables import are_tables, judged_tables, table_sources
 from rageval.logs.tables import only_system
 from rageval.measures.parsing import parse_measure
-from rageval.measures.scales import usual_measure
 from rageval.names import suggestion
 from rageval.pages.page import page
 from rageval.pages.report import PageInputs, provenance, report_of_scores
@@ -85,8 +84,8 @@ def compare(
     runs: TablesLike | None = None,
     /,
     *,
-    judge: JudgesLike = SHORT,
-    rubric: str | Rubric = CRAG,
+    judge: JudgesLike | None = None,
+    rubric: str | Rubric | None = None,
     questions: QuestionsLike | None = None,
     **options: Unpack[TableOptions],
 ) -> Comparison: ...
@@ -171,16 +170,18 @@ def _subject_of_tables(
     tables: Sequence[Any],
     measures: Any,
     rules: Mapping[str, Any],
-    judge: Any = SHORT,
-    rubric: Any = CRAG,
+    judge: Any = None,
+    rubric: Any = None,
     questions: Any = None,
 ) -> Any:
     """Return judged tables as what is scored."""
     judged = judged_tables(tables, as_source(questions, "questions"), judge, rubric)
-    names = measures or usual_measure(judged.rubric.name)
+    names = measures or judged.measures
     more = {"on_missing": judged.on_missing, **rules}
     subject = ANSWERS.gated(judged.rows, names, more, {**judged.texts(), "nuggets": None})
-    subject.table.remarks[:0] = judged.remarks  # how they were read and judged, before all else
+    # How they were read and judged, before all else.
+    usual = [] if measures else [Remark("usual_measure", facts={"measures": judged.measures})]
+    subject.table.remarks[:0] = [*judged.remarks, *usual]
     return subject
 
 
@@ -193,7 +194,7 @@ def gate(
     margin: MarginLike,
     anchor: FileLike | None = None,
     judge: JudgesLike | None = None,
-    rubric: str | Rubric = "crag",
+    rubric: str | Rubric | None = None,
     slices: Mapping[str, Mapping[str, str]] | None = None,
     system: str | None = None,
     answers: RecordsLike | None = None,
@@ -272,7 +273,7 @@ def gate(
         tables = _named_sides(candidate, baseline)
         judged = judged_tables(tables, as_source(questions, "questions"), judge, rubric)
         candidate, questions = judged.rows, None
-        measures = measures or usual_measure(judged.rubric.name)
+        measures = measures or judged.measures
         system, *others = judged.systems
         before, judging = "".join(others), judged.remarks
     if judge is None and qrels is None and are_tables(candidate):
@@ -336,8 +337,8 @@ def report(
     texts: int | Literal["all"] = 50,
     runs: Mapping[str, RunLike] | Iterable[RunLike] | None = None,
     qrels: QrelsLike | None = None,
-    judge: JudgesLike = SHORT,
-    rubric: str | Rubric = CRAG,
+    judge: JudgesLike | None = None,
+    rubric: str | Rubric | None = None,
     measures: MeasuresLike = (),
     **options: Unpack[ComparisonOptions],
 ) -> Path:
@@ -396,7 +397,7 @@ def report(
         tables = judged_tables(table_sources(scores), as_source(questions, "questions"), judge, rubric)
         judgements, judging = tables.rows, tables.remarks
         answers, questions = tables.texts().values()
-        names = measures or usual_measure(tables.rubric.name)
+        names = measures or tables.measures
         scores = evaluate_judged(names, tables.rows, tables.material.answers, on_missing=tables.on_missing)
     compared = scores if isinstance(scores, Comparison) else None
     if compared is not None and options:

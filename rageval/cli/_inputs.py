@@ -56,6 +56,8 @@ class Inputs:
         self.unjudged: list[Any] = []  # tables of answers that nobody judged yet
         self.systems: list[Sequence[str]] = []  # those of each table
         self.remarks: list[Remark] = []  # how these were read and judged
+        self.usual_measures = ""  # of tables that were judged
+        self.is_judge_asked = False  # about tables, and not only their logs
 
     @property
     def kind(self) -> SubjectKind:
@@ -285,7 +287,9 @@ def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ())
         return list(measures)
     kind = inputs.kind
     files = inputs.files[kind.roles[0]]
-    usual, example = kind.suggestion(files) if kind.suggestion and files else ("", kind.example)
+    usual, example = inputs.usual_measures, kind.example
+    if not usual and kind.suggestion and files:
+        usual, example = kind.suggestion(files)
     if not usual:
         raise UsageError(f"no measure named; use {example} (see: rageval measures)")
     inputs.remarks.append(Remark("usual_measure", facts={"measures": usual}))

@@ -14,7 +14,7 @@ from rageval.files.answers import write_answers
 from rageval.files.judgements import judgement_line
 from rageval.files.opening import File, limits_of, name_of
 from rageval.judges.panel import Settings
-from rageval.judges.tables import CRAG, SHORT, judged_tables
+from rageval.judges.tables import judged_tables
 from rageval.logs.tables import only_system
 from rageval.text import visible
 
@@ -34,9 +34,10 @@ def judged(
     settings: Settings | None = None,
 ) -> _Options:
     """Judge the tables of the inputs, which are judged answers then; return the options with their texts."""
-    tables = judged_tables(inputs.unjudged, options.questions, judges or SHORT, rubric or CRAG, settings)
+    tables = judged_tables(inputs.unjudged, options.questions, judges, rubric, settings)
     inputs.systems = list(tables.material.systems)
-    inputs.remarks = tables.remarks
+    inputs.remarks, inputs.usual_measures = tables.remarks, tables.measures
+    inputs.is_judge_asked = tables.is_asked
     judgements = _temporary_file("judgements", inputs.unjudged, map(judgement_line, tables.rows))
     inputs.files["judgements"] = [judgements]
     if options.on_missing == "error" and not is_typed("on_missing"):

@@ -37,7 +37,7 @@ from rageval.comparison.margins import EXPECTED, Margins
 from rageval.core.remark import Remark, Scope
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, Place, RagevalError, UsageError
 from rageval.files.answers import read_answers, write_answers
-from rageval.files.kinds import is_table
+from rageval.files.kinds import is_answer_table, is_log
 from rageval.files.opening import File, can_read_again, is_remote, limits_of
 from rageval.files.scores import baseline_lines
 from rageval.files.whole import digest_of
@@ -361,16 +361,13 @@ def _judged(inputs: Inputs, options: Options) -> Options:
     if not tables:
         return options
 
-    if not options.judge:
-        raise UsageError(
-            f"{visible(str(tables[0]))}: is a table of answers, and no judge is named; use --judge"
-            ' short, or set judge = "short" in rageval.toml'
-        )
+    if not options.judge and not all(map(is_log, tables)):
+        raise _no_judge(tables[0])
     if len(tables) > 1:
         raise UsageError(
             f"expected one table, the candidate, found {len(tables)}; pass the other with --baseline"
         )
-    if not options.save_baseline and is_table(str(options.baseline)):
+    if not options.save_baseline and is_answer_table(str(options.baseline)):
         if os.path.samefile(str(options.baseline), tables[0]):
             name = visible(str(options.baseline))
             raise UsageError(f"{name}: is the baseline itself; pass another table as the candidate")
@@ -378,11 +375,21 @@ def _judged(inputs: Inputs, options: Options) -> Options:
     settings = Settings(
         store=options.store, max_cost=options.max_cost, max_calls=options.max_calls, price=options.price
     )
+    first = tables[0]
     options = _tables.judged(inputs, options, options.judge, options.rubric, settings)
+    if not options.judge and inputs.is_judge_asked:
+        raise _no_judge(first)
     if len(tables) == 1:
         return options
     candidate, baseline = (_tables.system_of(table, inputs) for table in tables)
     return options.replaced(system=candidate, baseline_run=baseline)
+
+
+def _no_judge(table: object) -> UsageError:
+    return UsageError(
+        f"{visible(str(table))}: is a table of answers, and no judge is named; use --judge short, or set"
+        ' judge = "short" in rageval.toml'
+    )
 
 
 class _Gated(NamedTuple):

@@ -62,6 +62,7 @@ class Material:
     claims: Mapping[tuple[str, str], Sequence[str]] | None = None  # by query and run
     remarks: Sequence[Remark] = ()  # what should be said of it
     systems: Sequence[Sequence[str]] = ()  # those of each table of answers
+    judgements: Sequence[Mapping[str, Any]] = ()  # of the tools whose logs hold the answers
     drawn_pairs: BattleDraw | None = None  # to compare, each once; else all, in both orders
     _talks: dict[_Talk, list[tuple[float, str, Answer | None]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -907,12 +908,13 @@ def gathered(
     given = [answer for source in answers if source not in tables for answer in read_answers(source)]
     known_questions = questions_in(questions, remarks) if questions is not None else {}
     systems: list[list[str]] = []
+    judgements: list[dict[str, Any]] = []
     if tables:
         # What a file of questions says goes before what stands beside the answers.
         log_tables = read_tables(tables, gold=not any(question.gold for question in known_questions.values()))
         given += log_tables.answers
         remarks += log_tables.remarks
-        systems = log_tables.systems
+        systems, judgements = log_tables.systems, log_tables.judgements
         known_questions, merge_remarks = log_tables.merge_questions(known_questions, questions)
         remarks += merge_remarks
     for answer in given:  # some files of answers hold the question, too
@@ -944,7 +946,18 @@ def gathered(
         for answers_of_run in by_run.values():
             given += _unanswered(answers_of_run, asked, remarks)
     return Material(
-        given, known_questions, banks, texts, pools, permutations, balanced, seed, split, remarks, systems
+        given,
+        known_questions,
+        banks,
+        texts,
+        pools,
+        permutations,
+        balanced,
+        seed,
+        split,
+        remarks,
+        systems,
+        judgements,
     )
 
 

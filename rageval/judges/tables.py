@@ -23,6 +23,7 @@ from rageval.judges.material import Material, gathered
 from rageval.judges.panel import Settings, ask_all_judges, prepare_settings
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.logs.tables import only_system
+from rageval.measures.scales import usual_measure
 from rageval.records import is_frame
 from rageval.scoring.arguments import as_source
 from rageval.text import visible
@@ -43,7 +44,8 @@ class JudgedTables(NamedTuple):
     rows: list[dict[str, Any]]
     material: Material
     sources: Sequence[Source]
-    rubric: Rubric
+    measures: str  # where none is named
+    is_asked: bool  # a judge, and not only the logs themselves
     remarks: list[Remark]
     on_missing: Missing
 
@@ -72,15 +74,29 @@ class JudgedTables(NamedTuple):
 def judged_tables(
     sources: Sequence[Source],
     questions: Any = None,
-    judges: str | Model | Iterable[str | Model] = SHORT,
-    rubric: str | Rubric = CRAG,
+    judges: str | Model | Iterable[str | Model] | None = None,
+    rubric: str | Rubric | None = None,
     settings: Settings | None = None,
 ) -> JudgedTables:
-    """Judge the answers of tables; questions without a right answer are left out."""
-    several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
-    chosen_rubric = rubric_named(rubric) if isinstance(rubric, str) else rubric
+    """Judge the answers of tables; questions without a right answer are left out.
+
+    Logs of tools that judged the answers themselves are not judged again, unless a judge or rubric is named.
+    """
+    material = gathered(sources, questions)
+    if not judges and not rubric and (aspects := _aspects_of_all(material)):
+        rows = [dict(row) for row in material.judgements if row["aspect"] in aspects]
+        tools = list(dict.fromkeys(str(row["judge"]) for row in rows))
+        judged_by = Remark("judged_by_logs", facts={"judges": tools, "aspects": aspects})
+        rubrics = {str(row["aspect"]): str(row.get("rubric", "")) for row in rows}
+        each = (usual_measure(rubrics[aspect]) or f"grade(aspect={aspect})" for aspect in aspects)
+        measures = ",".join(dict.fromkeys(each))
+        remarks = [*material.remarks, judged_by]
+        return JudgedTables(rows, material, sources, measures, False, remarks, "skip")
+    several = [judges] if isinstance(judges, str) or not isinstance(judges, Iterable) else list(judges)
+    several = [judge for judge in several if judge] or [SHORT]
+    chosen_rubric = rubric if isinstance(rubric, Rubric) else rubric_named(rubric or CRAG)
     # Of a question without a right answer no system can be judged.
-    material = gathered(sources, questions).leave_out_without_gold(chosen_rubric)
+    material = material.leave_out_without_gold(chosen_rubric)
     asked = {answer.query_id for answer in material.answers}
     if "gold" in chosen_rubric.file.sees and not any(
         material.questions[query].gold for query in asked if query in material.questions
@@ -104,7 +120,17 @@ def judged_tables(
     # What a table lacks can be judged by nobody: the rest is compared, unless the rest could mislead.
     on_missing: Missing = "error" if has_failed_judge else "skip"
     every_remark = [*material.remarks, judged_by, *remarks]
-    return JudgedTables(rows, material, sources, chosen_rubric, every_remark, on_missing)
+    usual = usual_measure(chosen_rubric.name)
+    return JudgedTables(rows, material, sources, usual, True, every_remark, on_missing)
+
+
+def _aspects_of_all(material: Material) -> list[str]:
+    """Return what tools judged of every system, if they judged answers of each."""
+    by_system: dict[str, dict[str, None]] = {answer.run_id: {} for answer in material.answers}
+    for row in material.judgements:
+        by_system.setdefault(str(row["run_id"]), {})[str(row["aspect"])] = None
+    first, *others = by_system.values()
+    return [aspect for aspect in first if all(aspect in aspects for aspects in others)]
 
 
 def are_tables(given: Any) -> bool:

@@ -47,7 +47,7 @@ _READERS = {
 TOOLS = tuple(_READERS)
 GENERIC = "records"  # a log that no reader knows, of which `--map` says where everything stands
 _NAMELESS = (GENERIC, "mt-rag", "crag-mm")  # logs that do not say which system it is
-_ENDING = re.compile(r"(?<=.)(\.(csv|tsv|txt|json|jsonl|ndjson|parquet))?(\.(gz|bz2|xz|zst))?$", re.I)
+_ENDING = re.compile(r"(?<=.)(\.(csv|tsv|txt|json|jsonl|ndjson|parquet|eval))?(\.(gz|bz2|xz|zst))?$", re.I)
 _LISTED = 24  # fields in an error
 _DEEP = 4  # levels in which a list of records is looked for
 _ASKED = {"question", "query_id", "answer"}

@@ -25,7 +25,7 @@ from rageval.logs.mapped import one_text, word
 from rageval.logs.parting import part
 from rageval.logs.paths import list_in, path_of, value_at_path
 from rageval.logs.readers import GENERIC, read, stem_of, tool_of
-from rageval.logs.rows import LogReading, Passage, Row, folded
+from rageval.logs.rows import PERSON, LogReading, Passage, Row, folded
 from rageval.records import Answer, Question
 from rageval.text import is_error_message, visible
 
@@ -39,13 +39,14 @@ _DIGITS = 12  # of an id that is made from a question
 class Tables:
     """What tables of answers hold together, and what is to be said of how they were read.
 
-    `systems` are the names of those in each table.
+    `systems` are the names of those in each table, and `judgements` what the tools of logs judged themselves.
     """
 
     answers: list[Answer] = field(default_factory=list)
     questions: dict[str, Question] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
     systems: list[list[str]] = field(default_factory=list)
+    judgements: list[dict[str, Any]] = field(default_factory=list)
 
     def merge_questions(
         self, file_questions: dict[str, Question], source: Source
@@ -334,6 +335,9 @@ def read_tables(sources: Sequence[Source], gold: bool = True) -> Tables:
     places: dict[str, str] = {}
     for name, log in zip(names, logs, strict=True):
         tables.answers += log.answers
+        tables.judgements += (
+            judgement for judgement in log.judgements if not judgement["judge"].startswith(PERSON)
+        )
         tables.systems.append(_systems(log))
         for question in log.questions:
             earlier = tables.questions.setdefault(question.query_id, question)
@@ -396,6 +400,10 @@ def _with_question_ids(log: Log) -> Log:
         log.tool,
         answers=[called(answer) for answer in log.answers],
         questions=[called(question) for question in log.questions],
+        judgements=[
+            judgement | {"query_id": new_ids.get(judgement["query_id"], judgement["query_id"])}
+            for judgement in log.judgements
+        ],
     )
 
 
@@ -436,7 +444,11 @@ def _rename_same_systems(sources: Sequence[Source], logs: list[Log]) -> tuple[li
             name: (file if len(own) == 1 else f"{file}/{name}") if name in twice else name for name in own
         }
         answers = [answer._replace(run_id=names[answer.run_id]) for answer in log.answers]
-        renamed.append(replace(log, answers=answers))
+        judgements = [
+            judgement | {"run_id": names.get(judgement["run_id"], judgement["run_id"])}
+            for judgement in log.judgements
+        ]
+        renamed.append(replace(log, answers=answers, judgements=judgements))
         new_names += [name for old, name in names.items() if name != old]
     return renamed, [Remark("systems_named_alike", facts={"name": twice[0], "names": new_names})]
 

@@ -101,7 +101,7 @@ def evaluate_answers(
     gold: JudgementsLike | None = None,
     gold_chosen: ChosenLike | None = None,
     judge: JudgesLike | None = None,
-    rubric: str = "crag",
+    rubric: str | None = None,
     **rules: Unpack[AnswerOptions],
 ) -> ScoresTable:
     """Score judged answers, or tables of answers that are judged first.

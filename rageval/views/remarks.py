@@ -844,8 +844,9 @@ WORDS: dict[str, Words] = {
         "{number:,} answers are error messages and count as missing (as wrong with --on-missing worst):"
         " {examples:… {number}}"
     ),
+    "judged_by_logs": "judged by {judges}, as the logs say: {aspects}; --judge judges the answers again",
     "judged_by": "judged by {judges}, rubric {rubric}",
-    "usual_measure": "no measure named, so {measures}, the rubric's own",
+    "usual_measure": "no measure named, so {measures}",
     "no_digests": (
         "the judgements have no digests of what was judged (judged_sha), so changes to the answers cannot be"
         " detected"
