@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, chain
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 from unicodedata import normalize
@@ -846,6 +846,15 @@ class Display(Generic[_Shown]):
     def sentences(self) -> list[str]:
         """Return what should be known besides."""
         return []
+
+
+def fitted(parts: Iterable[Table | str]) -> str:
+    """Return tables, and what is said between them, as wide as the terminal is."""
+    from shutil import get_terminal_size
+
+    width = get_terminal_size().columns
+    lines = (drawn(part, width) if isinstance(part, Table) else _wrap(part, width) for part in parts)
+    return "\n".join(chain.from_iterable(lines)).rstrip("\n")
 
 
 class Displayed:

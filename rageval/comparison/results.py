@@ -419,6 +419,12 @@ class Comparison(Displayed):
     def _records(self) -> list[dict[str, Any]]:
         return [pair.record() for pair in self.pairs]
 
+    def __str__(self) -> str:
+        text: str = self._display(self).text()
+        return text
+
+    __repr__ = __str__
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""
         return {

@@ -30,6 +30,7 @@ from rageval.table import (
     P,
     Prose,
     Table,
+    fitted,
     label_of,
     latex_table,
     lines,
@@ -545,6 +546,10 @@ class ComparisonDisplay(Display["Comparison"]):
             rows.append([pair.measure, pair.run, pair.other, difference, pair.adjusted, pair.verdict])
         title = " ".join([verdict_of(self.shown), *(f"{sentence}." for sentence in self.sentences())])
         return Table(columns, rows, 3, title)
+
+    def text(self) -> str:
+        """Return what the command prints, and all remarks."""
+        return fitted([*parts_of(self.shown), "", *map(str, self.shown.remarks)])
 
     def tables(self, places: int = 4) -> list[Table]:
         """Return the means of the runs, and the pairs with their tests and verdicts."""

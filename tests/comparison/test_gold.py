@@ -1061,7 +1061,7 @@ def test_the_best_first_is_the_best_by_what_people_say(tmp_path: Path) -> None:
     comparison = rageval.compare(
         rageval.evaluate_answers("crag_score", judgements, gold=first(turned, drawn(60)))
     )
-    assert "corrected by human labels, if these labels are a random draw" in " ".join(
+    assert "by human labels, corrected from openai:model, if these labels are a random draw" in " ".join(
         repr(comparison).split()
     )
     (basis,) = tables.by_basis(comparison)
