@@ -484,7 +484,13 @@ Places: TypeAlias = Annotated[
     printed("Decimal places (default 4; 6 for ndeval's format).", ("-p", "--places"), least=0, most=17),
 ]
 Output: TypeAlias = Annotated[
-    File, printed("File to write (default: print).", ("-o", "--output"), metavar="FILE", kind="output")
+    File,
+    printed(
+        "File to write (default: print); its ending may say the format.",
+        ("-o", "--output"),
+        metavar="FILE",
+        kind="output",
+    ),
 ]
 Page: TypeAlias = Annotated[
     File, printed("HTML file to write.", ("-o", "--output"), metavar="FILE.html", kind="output")

@@ -82,6 +82,7 @@ def takes_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def called(*arguments: Any, **given: Any) -> Any:
+        given |= _format_of_file(given)
         for name, holder in holders.items():
             given[name] = holder(**{field.name: given.pop(field.name) for field in fields_of_holders[name]})
         return function(*arguments, **given)
@@ -93,6 +94,27 @@ def takes_options(function: Callable[..., Any]) -> Callable[..., Any]:
     # click reads them last first, as decorators are applied.
     called.__dict__["__click_params__"] = [_click_option(field) for field in reversed(fields)]
     return called
+
+
+_FORMATS = {
+    **{".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl"},
+    **{".html": "html", ".md": "md", ".tex": "latex"},
+}
+
+
+def _format_of_file(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the format that the name of the output file says, where no format was typed."""
+    context = click.get_current_context(silent=True)
+    output = given.get("output")
+    if context is None or "style" not in given or not isinstance(output, str | os.PathLike):
+        return {}
+    if context.get_parameter_source("style") is not click.core.ParameterSource.DEFAULT:
+        return {}
+    options = {parameter.name: parameter for parameter in context.command.params}
+    style = _FORMATS.get(os.path.splitext(output)[1].lower(), "")
+    # A page is HTML, whatever else its command can print.
+    is_page = getattr(options["output"], "metavar", None) == "FILE.html"
+    return {"style": style} if not is_page and style in getattr(options["style"].type, "choices", ()) else {}
 
 
 def _click_option(field: OptionField) -> click.Option:

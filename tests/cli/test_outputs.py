@@ -410,6 +410,22 @@ def test_a_place_that_cannot_be(which: tuple[str, str]) -> None:
         assert "cannot be" in outcome.err
 
 
+def test_the_ending_of_a_name_says_the_format_unless_one_is_typed() -> None:
+    endings = {"csv": ".csv", "json": ".json", "jsonl": ".jsonl", "latex": ".tex", "md": ".md"}
+    tried = set()
+    for path, member in commands(main):
+        choices = {param.name: getattr(param.type, "choices", ()) for param in member.params}.get("style", ())
+        for style in choices if (path, "--output") in JOBS and path != "report" else ():
+            if style in endings:
+                tried.add(path)
+                job = words((path, "--output"), f"out/{style}{endings[style]}")
+                assert command(*job).code == 0
+                named = Path(job[-1]).read_bytes()
+                assert command(*job[:-1], "out/typed.csv", "--format", style).code == 0
+                assert content(Path("out/typed.csv").read_bytes()) == content(named)
+    assert {"score", "compare", "diagnose", "arena"} <= tried
+
+
 def test_two_outputs_are_two_files() -> None:
     words = (*JUDGED, "--judge", "exact", "--judge", "frozen:other", "-o", "out/x", "--disagreements")
     for other in ("out/x", "./out/x", Path("out/x").absolute()):
