@@ -1,8 +1,8 @@
-"""What a package leaves to one that stands above it, or asks for by need: the one list of these.
+"""What a package leaves to one that stands above it, or asks for by need.
 
 Imports go one way. Where a lower package needs a higher one after all (the words of a remark, the dataset of
 an id), or one that few need (judging a table of answers), it calls a hook. The types of a hook are those of
-what it stands for; a test compares them.
+what it stands for; a test compares them. Hooks of a kind of subject stand with it, in `rageval.subjects`.
 """
 
 from __future__ import annotations
@@ -137,6 +137,7 @@ with_people = Hook[[Any, Any], Any]("rageval.scoring.human_values:with_people")
 with_intent_weights = Hook[..., Any]("rageval.scoring.intent_weights:with_intent_weights")
 
 # What the command line asks for by need.
+best_runs = Hook[[Sequence[Any]], dict[str, frozenset[str]]]("rageval.comparison.comparisons:best_runs")
 comparison_settings = Hook[..., Any]("rageval.comparison.results:Settings")
 judge_tables = Hook[..., Any]("rageval.cli._tables:judged")
 system_named = Hook[[str, Any], str]("rageval.cli._tables:system_named")

@@ -156,11 +156,12 @@ class GateSettings:
         level = round(2 * self.level - 1, 12)
         return Settings(baseline=baseline, test="t", adjust="holm", level=level, **same)
 
-    def signed(self, has_slices: bool) -> str:
+    def signed(self, has_slices: bool, has_anchor: bool = False) -> str:
         """Return everything needed to repeat the verdict."""
         # Everything that could have made the verdict another one; nothing that only changes how it is shown.
         parts: dict[str, object] = {"margin": visible(str(self.of_all))}
         parts |= {"slices": visible(str(self.of_slices))} if has_slices else {}
+        parts |= {"anchor": visible(str(self.of_anchor))} if has_anchor else {}
         parts |= {"block": self.block, "level": f"{self.level:g}", "test": "t"}
         parts |= {"resamples": self.resamples}
         parts |= {"units": visible(self.clustered_by)} if self.units is not None else {}
@@ -348,7 +349,7 @@ def gate(
     far_settings = replace(settings, margin=settings.of_anchor, fail_under={})
     try:
         far = _gate_against(candidate, anchor, far_settings)
-        near = _gate_against(candidate, baseline, settings, slices, far.p_of_losses)
+        near = _gate_against(candidate, baseline, settings, slices, far.p_of_losses, has_anchor=True)
         if far.blocking:  # what blocks, blocks after Holm over all of both
             far = _gate_against(candidate, anchor, far_settings, None, near.p_of_losses)
     except InputError as error:
@@ -368,7 +369,6 @@ def gate(
         decisions=[*near.decisions, *(replace(decision, against=ANCHOR) for decision in far.decisions)],
         remarks=[*near.remarks, *also],
         baseline=f"{near.baseline} and {named}",
-        signature=near.signature.replace("|block:", f"|anchor:{settings.of_anchor}|block:", 1),
     )
 
 
@@ -378,8 +378,10 @@ def _gate_against(
     settings: GateSettings,
     slices: Mapping[str, Mapping[str, str]] | None = None,
     others: Sequence[float] = (),
+    *,
+    has_anchor: bool = False,
 ) -> GateReport:
-    """Hold a candidate against one baseline; `others` are p of what else may block it."""
+    """Hold a candidate against one baseline; `others` are p of what else may block it, as an anchor may."""
     _check_measures(candidate, settings)
     _check_comparable(candidate.header, baseline.header, settings)
     _check_values(candidate, baseline)
@@ -421,7 +423,7 @@ def _gate_against(
         floors,
         candidate.scores.run,
         f"baseline of {baseline.header.date}" if baseline.header.date else baseline.scores.run,
-        settings.signed(bool(slices)) + by_labels,
+        settings.signed(bool(slices), has_anchor) + by_labels,
         header.measures,
     )
 

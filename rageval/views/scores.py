@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval import hooks
 from rageval.comparison.estimates import corrected_mean, estimate_value, slices
 from rageval.core.basis import UNSTATED
 from rageval.core.record import plain_fields
@@ -286,9 +287,8 @@ def _means(
 
 
 def _best_runs(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]]:
-    from rageval.comparison.comparisons import best_runs
-
-    return best_runs(results) if len(results) > 1 and layout.summary else {}
+    # A table of several runs for people: the plain command does without what compares them.
+    return hooks.best_runs(results) if len(results) > 1 and layout.summary else {}
 
 
 def _latex_lines(results: list[Scores], layout: Layout) -> Iterator[str]:

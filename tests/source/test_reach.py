@@ -23,7 +23,7 @@ NOT_CODE = {
     *(tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
     *(tokenize.ENDMARKER, tokenize.COMMENT),
 }
-LIMITS = {"rageval.cli.score": 22_000, "rageval.cli.compare": 25_000, "rageval.scoring.evaluation": 12_000}
+LIMITS = {"rageval.cli.score": 19_500, "rageval.cli.compare": 25_000, "rageval.scoring.evaluation": 12_000}
 
 
 def dotted(path: Path) -> str:
