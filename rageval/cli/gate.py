@@ -252,7 +252,19 @@ class Options(Scoring):
 
 
 @click.command(
-    cls=_GateCommand, first="measures baseline margin judge save_baseline by fail_under gold policy md"
+    cls=_GateCommand,
+    first=(
+        "measures",
+        "baseline",
+        "margin",
+        "judge",
+        "save_baseline",
+        "by",
+        "fail_under",
+        "gold",
+        "policy",
+        "md",
+    ),
 )
 @click.argument(
     "words", nargs=-1, metavar="CANDIDATE [QRELS] [MEASURE...]", shell_complete=completing("scored")
