@@ -263,6 +263,7 @@ def gate(
     kind = ANSWERS if qrels is None else RUNS
     _refuse_unknown_options(rules, [*kind.rules, *own], gate)
     before, judging = "", list[Remark]()
+    texts: Mapping[str, Question] = {}
     if judge is not None:
         if qrels is not None:
             raise UsageError("gate: judge= is for tables of answers; leave out qrels")
@@ -275,7 +276,7 @@ def gate(
         candidate, questions = judged.rows, None
         measures = measures or judged.measures
         system, *others = judged.systems
-        before, judging = "".join(others), judged.remarks
+        before, judging, texts = "".join(others), judged.remarks, judged.material.questions
     if judge is None and qrels is None and are_tables(candidate):
         raise UsageError(
             'gate: the candidate is a table of answers, and no judge is named; give judge="short"'
@@ -306,7 +307,7 @@ def gate(
     else:
         other = baseline_side(baseline_in(cast("FileLike", baseline)), side)
     fixed = None if anchor is None else baseline_side(baseline_in(anchor), side)
-    verdict = decided(side, other, GateSettings(margin=margin, **chosen), slices, fixed)
+    verdict = decided(side, other, GateSettings(margin=margin, **chosen), slices, fixed).with_texts(texts)
     return replace(verdict, remarks=[*judging, *scored.remarks, *verdict.remarks])
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from importlib import import_module
-from inspect import signature
+from inspect import cleandoc, signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
@@ -203,8 +204,53 @@ def help_all_option(text: str) -> click.Option:
     )
 
 
+_EXAMPLES = 4  # lines of examples in a help that is brief
+_NAMES = 32  # columns for the names of options there
+_SUMMARY = 64  # what a command of a group does
+_SECOND_LINES = 7  # of what options do: the first ones have them
+_LEAST = 10  # characters of a clause that says something
+_TEXT = 42  # and for what they do
 _WIDE = 200  # characters: a summary is cut by nothing but its line
 _MANY = 12  # options: with fewer a list is read sooner than sections
+
+
+def _brief_text(text: str, width: int) -> str:
+    """Return how a text begins: its first sentence, else its first clause, else as many words as fit.
+
+    >>> _brief_text("Compare with this run (default: the best). More.", 50)
+    'Compare with this run (default: the best)'
+    >>> _brief_text("Compare with this run (default: the best). More.", 30)
+    'Compare with this run'
+    >>> _brief_text("Human labels for a sample", 12)
+    'Human …'
+    """
+    parts = (re.split(border, text, maxsplit=1)[0] for border in (r"\. |\.$", r"[.;] |\.$| \(|: "))
+    sentence, clause = parts
+    if len(sentence) <= width:
+        return sentence
+    if _LEAST < len(clause) <= width:
+        return clause
+    return sentence[: width - 1].rsplit(" ", 1)[0] + " …"
+
+
+def _brief_records(params: Sequence[click.Parameter]) -> list[tuple[str, str]]:
+    """Return options and what they do, in a line or two; what may be chosen is listed by --help-all."""
+    names = []
+    for param in params:
+        takes = " WORD" if isinstance(param.type, click.Choice) else f" {_metavar_of(param)}"
+        is_flag = getattr(param, "is_flag", False)
+        names.append(", ".join(sorted(param.opts, key=len)) + takes * (not is_flag))
+    texts = []
+    second_lines = _SECOND_LINES
+    for param in params:
+        text = _brief_text(getattr(param, "help", None) or "", 2 * _TEXT if second_lines else _TEXT)
+        second_lines -= len(text) > _TEXT
+        texts.append(text)
+    return list(zip(names, texts, strict=True))
+
+
+def _metavar_of(param: click.Parameter) -> str:
+    return param.metavar or {"text": "TEXT", "integer": "N", "float": "NUMBER"}.get(param.type.name, "N")
 
 
 class Command(click.Command):
@@ -214,9 +260,9 @@ class Command(click.Command):
     `--help-all` lists all.
     """
 
-    def __init__(self, *args: Any, first: str = "", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, first: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.first = first.split()
+        self.first = list(first)
         if self.first:
             self.params.append(help_all_option("Show all options, and exit."))
 
@@ -263,6 +309,22 @@ class Command(click.Command):
                 option.process = partial(_process_once, option, option.process)
         return parser
 
+    def is_brief(self, ctx: click.Context) -> bool:
+        """Return whether the help is that of --help where --help-all says more: within a screen."""
+        return bool(self.first) and not wants_all(ctx)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does; in brief its first paragraph, and examples."""
+        if not self.is_brief(ctx) or not self.help:
+            super().format_help_text(ctx, formatter)
+            return
+        first, *paragraphs = cleandoc(self.help).split("\n\n")
+        examples = [text for text in paragraphs if text.startswith("\b")]
+        with formatter.indentation():
+            for text in (first, *("\n".join(text.split("\n")[: _EXAMPLES + 1]) for text in examples)):
+                formatter.write_paragraph()
+                formatter.write_text(text)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, by sections where there are many."""
         records = {
@@ -271,12 +333,14 @@ class Command(click.Command):
             if param.param_type_name == "option"
         }
         shown = {name or "": record for name, record in records.items() if record is not None}
-        if len(shown) < _MANY:
+        if len(shown) < _MANY and not self.first:
             super().format_options(ctx, formatter)
             return
-        if self.first and not wants_all(ctx):
+        if self.is_brief(ctx):
+            options = {param.name: param for param in self.get_params(ctx)}
+            names = [*self.first, *list(shown)[-2:]]
             with formatter.section("Most used options"):
-                formatter.write_dl([*map(shown.__getitem__, self.first), *list(shown.values())[-2:]])
+                formatter.write_dl(_brief_records([options[name] for name in names]), col_max=_NAMES)
             return
         section_of = {param.name: getattr(param, "section", "") for param in self.get_params(ctx)}
         for title in ("", *SECTIONS):
@@ -323,7 +387,7 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print the commands, none of which needs to be imported for it."""
         with formatter.section("Commands"):
-            formatter.write_dl(self.summaries())
+            formatter.write_dl([(name, _brief_text(text, _SUMMARY)) for name, text in self.summaries()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -76,7 +76,10 @@ class Options(OfLabels):
     cluster: opt.Cluster | None = None
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    first=("matrix", "max_bias", "ties", "gold", "gold_chosen", "cluster", "nuggets", "style", "output"),
+)
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
 @takes_options
 def arena(judged: tuple[str, ...], options: Options) -> None:

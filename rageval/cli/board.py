@@ -71,7 +71,21 @@ class Options(opt.Options):
     ]
 
 
-@board.command("bundle")
+@board.command(
+    "bundle",
+    first=(
+        "measures",
+        "answers",
+        "nuggets",
+        "topics",
+        "passages",
+        "gold",
+        "rubrics",
+        "mode",
+        "title",
+        "output",
+    ),
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILES...")
 @takes_options
 def _bundle(files: tuple[str, ...], options: Options) -> None:

@@ -106,7 +106,21 @@ class Options(Fusing, Filtering, Asking):
     ]
 
 
-@collection.command("build")
+@collection.command(
+    "build",
+    first=(
+        "corpus",
+        "output",
+        "judge",
+        "support_judges",
+        "nuggets",
+        "runs",
+        "depth",
+        "batch",
+        "max_cost",
+        "dry_run",
+    ),
+)
 @click.argument("questions", metavar="QUESTIONS")
 @takes_options
 def _build(questions: str, options: Options) -> None:
@@ -126,7 +140,9 @@ def _build(questions: str, options: Options) -> None:
     end_if_failed(built.failed)
 
 
-@collection.command("nuggetize")
+@collection.command(
+    "nuggetize", first=("judge", "output", "batch", "price", "max_cost", "max_calls", "store", "retry")
+)
 @click.argument("questions", metavar="QUESTIONS")
 @takes_options
 def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Output | None = None) -> None:
@@ -136,7 +152,10 @@ def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Out
     end_if_failed(failed, "lists of nuggets")
 
 
-@collection.command("variants")
+@collection.command(
+    "variants",
+    first=("nuggets", "judge", "output", "batch", "price", "max_cost", "max_calls", "store", "retry"),
+)
 @click.argument("questions", metavar="QUESTIONS")
 @takes_options
 def _variants(
@@ -183,7 +202,21 @@ def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
         deliver(pool_files(runs, options.depth), options.output)
 
 
-@collection.command("support")
+@collection.command(
+    "support",
+    first=(
+        "questions",
+        "nuggets",
+        "corpus",
+        "judges",
+        "output",
+        "vote",
+        "batch",
+        "price",
+        "max_cost",
+        "store",
+    ),
+)
 @click.argument("pooled", metavar="POOL")
 @takes_options
 def _support(

@@ -113,7 +113,18 @@ class Options(ComparingTables):
 
 @click.command(
     cls=Command,
-    first="measures baseline judge by_query gold cluster questions details style output",
+    first=(
+        "measures",
+        "baseline",
+        "judge",
+        "by_query",
+        "gold",
+        "cluster",
+        "questions",
+        "details",
+        "style",
+        "output",
+    ),
 )
 @click.argument(
     "words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]", shell_complete=completing("scored")

@@ -66,7 +66,10 @@ class Options(OfSpans):
     seed: opt.Seed = 20130
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    first=("runs", "qrels", "depth", "questions", "passages", "nuggets", "by", "system", "style", "output"),
+)
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...", type=FileOrId("answers"))
 @takes_options
 def diagnose(judged: tuple[str, ...], options: Options) -> None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import click
 
+from rageval import hooks, verbs
 from rageval import options as opt
-from rageval import verbs
 from rageval.cli import _tables
 from rageval.cli._acting import is_typed
 from rageval.cli._inputs import named_measures, sort_words
@@ -252,7 +252,19 @@ class Options(Scoring):
 
 
 @click.command(
-    cls=_GateCommand, first="measures baseline margin judge save_baseline by fail_under gold policy md"
+    cls=_GateCommand,
+    first=(
+        "measures",
+        "baseline",
+        "margin",
+        "judge",
+        "save_baseline",
+        "by",
+        "fail_under",
+        "gold",
+        "policy",
+        "md",
+    ),
 )
 @click.argument(
     "words", nargs=-1, metavar="CANDIDATE [QRELS] [MEASURE...]", shell_complete=completing("scored")
@@ -328,6 +340,8 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         say(f"{visible(str(options.save_baseline))}: {len(new_baseline.lines):,} questions saved")
         return 0
     report = _report(candidate, options)
+    if options.questions is not None and can_read_again(options.questions):
+        report = report.with_texts(hooks.questions_in(options.questions, []))
     remarks = [*candidate.remarks, *report.remarks]
     if options.aa:
         remarks += _judge_again(candidate.side, report, options)

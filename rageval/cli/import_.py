@@ -91,7 +91,11 @@ class Options(opt.Options):
     limits: opt.Limits = ()
 
 
-@click.command("import", cls=Command)
+@click.command(
+    "import",
+    cls=Command,
+    first=("output", "maps", "only", "runs", "tool", "records", "hop", "split", "search_tools", "dry_run"),
+)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @takes_options
 def import_(logs: tuple[str, ...], options: Options) -> None:

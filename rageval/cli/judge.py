@@ -272,7 +272,18 @@ class Options(Asking):
 
 @click.command(
     cls=Command,
-    first="judges questions output measures nuggets ask batch price max_cost dry_run",
+    first=(
+        "judges",
+        "questions",
+        "output",
+        "measures",
+        "nuggets",
+        "ask",
+        "batch",
+        "price",
+        "max_cost",
+        "dry_run",
+    ),
 )
 @click.argument(
     "words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl|ID...]", shell_complete=completing("rubrics")

@@ -38,7 +38,18 @@ _LONGEST = 120  # characters of reasons in a table
 @click.command(
     "agree",
     cls=Command,
-    first="near_misses measures answers nuggets gold_chosen max_bias parting leaderboards style output",
+    first=(
+        "near_misses",
+        "measures",
+        "answers",
+        "nuggets",
+        "gold_chosen",
+        "max_bias",
+        "parting",
+        "leaderboards",
+        "style",
+        "output",
+    ),
 )
 @click.argument("labels", type=FileOrId("labels"), nargs=-1, metavar="[JUDGED GOLD]")
 @takes_options

@@ -46,7 +46,22 @@ class Options(opt.Options):
     output: opt.Output | None = None
 
 
-@click.command("correct", cls=Command)
+@click.command(
+    "correct",
+    cls=Command,
+    first=(
+        "gold",
+        "gold_chosen",
+        "population",
+        "measures",
+        "answers",
+        "nuggets",
+        "on_missing",
+        "cluster",
+        "style",
+        "output",
+    ),
+)
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
 @takes_options
 def label_correct(judged: tuple[str, ...], options: Options) -> None:

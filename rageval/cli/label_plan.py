@@ -112,7 +112,22 @@ class Options(opt.Options):
     seed: opt.Seed = 0
 
 
-@click.command("plan", cls=Command)
+@click.command(
+    "plan",
+    cls=Command,
+    first=(
+        "number",
+        "pairs",
+        "by",
+        "width",
+        "compare",
+        "measures",
+        "answers",
+        "questions",
+        "pilot",
+        "output",
+    ),
+)
 @click.argument("words", nargs=-1, required=True, metavar="JUDGED.jsonl... | QRELS [RUN...]")
 @takes_options
 def label_plan(words: tuple[str, ...], options: Options) -> None:

@@ -103,7 +103,19 @@ class Options(ComparingTables):
 
 
 @click.command(
-    cls=_Remembering, first="measures output baseline by gold answers questions passages store title"
+    cls=_Remembering,
+    first=(
+        "measures",
+        "output",
+        "baseline",
+        "by",
+        "gold",
+        "answers",
+        "questions",
+        "passages",
+        "store",
+        "title",
+    ),
 )
 @click.argument("words", nargs=-1, metavar="RUN... QRELS | JUDGED.jsonl | show PAGE.html")
 @takes_options

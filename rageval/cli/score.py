@@ -130,7 +130,18 @@ class Options(Scoring):
 
 @click.command(
     cls=Command,
-    first="measures by_query by questions on_missing intersection gold require style output",
+    first=(
+        "measures",
+        "by_query",
+        "by",
+        "questions",
+        "on_missing",
+        "intersection",
+        "gold",
+        "require",
+        "style",
+        "output",
+    ),
 )
 @click.argument("words", nargs=-1, metavar="RUN... QRELS [MEASURE...]", shell_complete=completing("scored"))
 @takes_options

@@ -37,7 +37,11 @@ class Options(opt.Options):
     limits: opt.Limits = ()
 
 
-@click.command("anchor", cls=Command)
+@click.command(
+    "anchor",
+    cls=Command,
+    first=("chunks", "sources", "quotes", "nuggets", "rel", "unanchored", "output", "comments", "limits"),
+)
 @click.argument("qrels", metavar="QRELS")
 @takes_options
 def spans_anchor(qrels: str, options: Options) -> None:

@@ -110,7 +110,10 @@ class Options(Asking):
     seed: Annotated[opt.Seed, "Seed of that draw."] = 0
 
 
-@click.command(cls=Command, first="track output measures topics rubrics judges gold qrels label stage")
+@click.command(
+    cls=Command,
+    first=("track", "output", "measures", "topics", "rubrics", "judges", "gold", "qrels", "label", "stage"),
+)
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @takes_options
 def track(folder: Path, options: Options) -> None:

@@ -48,7 +48,7 @@ class Options(opt.Options):
     ] = ()
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, first=("track", "topics", "strict_length", "out", "comments", "style", "limits"))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @takes_options
 @click.pass_context

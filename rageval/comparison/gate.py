@@ -49,6 +49,7 @@ from rageval.files.scores import Baseline, BaselineDraw, BaselineHeader, Baselin
 from rageval.files.start import JUDGED_ANSWERS, RUNS
 from rageval.measures.base import LOWER, NEITHER, Measure
 from rageval.options import Block, JudgeChanged, Population, refuse_other_words
+from rageval.records import Question
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import UNIFORM, Draw, People, why_lost
@@ -246,13 +247,17 @@ class Decision:
 
 
 class Fallen(NamedTuple):
-    """A question that scores less than it did; labels correct means, so `basis` is that of these values."""
+    """A question that scores less than it did; labels correct means, so `basis` is that of these values.
+
+    `question` is its text, where that is known.
+    """
 
     query_id: str
     measure: str
     baseline: float
     candidate: float
     basis: Basis = UNSTATED
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -291,6 +296,12 @@ class GateReport(Displayed):
     def level(self) -> float:
         """The level of each one-sided bound."""
         return self.decisions[0].level
+
+    def with_texts(self, questions: Mapping[str, Question]) -> GateReport:
+        """Return the report with the texts of the questions that fell."""
+        texts = {query: question.text for query, question in questions.items()}
+        fell = [fallen._replace(question=texts.get(fallen.query_id, "")) for fallen in self.fell]
+        return replace(self, fell=fell)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""

@@ -88,8 +88,9 @@ def judged_tables(
         tools = list(dict.fromkeys(str(row["judge"]) for row in rows))
         judged_by = Remark("judged_by_logs", facts={"judges": tools, "aspects": aspects})
         rubrics = {str(row["aspect"]): str(row.get("rubric", "")) for row in rows}
-        each = (usual_measure(rubrics[aspect]) or f"grade(aspect={aspect})" for aspect in aspects)
-        measures = ",".join(dict.fromkeys(each))
+        measures = ",".join(
+            dict.fromkeys(usual_measure(rubrics[aspect]) or f"grade(aspect={aspect})" for aspect in aspects)
+        )
         remarks = [*material.remarks, judged_by]
         return JudgedTables(rows, material, sources, measures, False, remarks, "skip")
     several = [judges] if isinstance(judges, str) or not isinstance(judges, Iterable) else list(judges)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from rageval.comparison.gate import Decision, GateReport
+from rageval.comparison.gate import Decision, Fallen, GateReport
 from rageval.core.estimate import Estimate
 from rageval.table import (
     COUNT,
@@ -151,7 +151,7 @@ def markdown(report: GateReport) -> str:
             "|---|---|--:|--:|",
         ]
         lines += [
-            f"| {_cell(item.query_id)} | {_cell(item.measure)} | {item.baseline:.4f} | {item.candidate:.4f} |"
+            f"| {_question(item)} | {_cell(item.measure)} | {item.baseline:.4f} | {item.candidate:.4f} |"
             for item in report.fell
         ]
     counts = ", ".join(f"{number:,} {name}" for name, number in report.counts.items() if number)
@@ -175,6 +175,11 @@ def _markdown_table(decisions: Sequence[Decision], names: tuple[str, str]) -> It
         difference = " | ".join("-" if math.isnan(number) else f"{number:+.4f}" for number in numbers)
         cells = (name, _means(decision), difference, _SIGNS[decision.verdict], _needed(decision))
         yield f"| {' | '.join(cells)} |"
+
+
+def _question(fallen: Fallen) -> str:
+    """Return a question as a cell: its id, and its text where that is known."""
+    return " ".join(map(_cell, filter(None, (fallen.query_id, fallen.question))))
 
 
 def _cell(text: str) -> str:

@@ -51,6 +51,8 @@ def runner_(tmp_path: Path) -> dict[str, str]:
         "GITHUB_OUTPUT": str(tmp_path / "output"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         "GITHUB_REPOSITORY": "org/repo",
+        "GITHUB_SERVER_URL": "https://github.test",
+        "GITHUB_RUN_ID": "5",
         "GITHUB_ACTION_PATH": str(ROOT),
         "RAGEVAL_COMMAND": "gate",
         "RAGEVAL_BASELINE": str(FOLDER / "baseline.jsonl"),
@@ -135,7 +137,9 @@ def test_a_comment_is_one_and_a_fork_without_permission_has_the_summary(runner: 
     called = Path(runner["RUNNER_TEMP"], "gh.txt")
     assert run("Comment", asked)[0] == 0
     assert "--method POST repos/org/repo/issues/7/comments" in called.read_text()
-    assert Path(runner["RUNNER_TEMP"], "rageval-comment.md").read_text().startswith("<!-- rageval gate -->\n")
+    comment = Path(runner["RUNNER_TEMP"], "rageval-comment.md").read_text()
+    assert comment.startswith("<!-- rageval gate -->\n### rageval gate\n")
+    assert comment.endswith("[The run, with its files](https://github.test/org/repo/actions/runs/5)\n")
     called.write_text("")
     assert run("Comment", {**asked, "GH_FOUND": "12\n13"})[0] == 0
     assert "--method PATCH repos/org/repo/issues/comments/12" in called.read_text()

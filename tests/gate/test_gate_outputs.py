@@ -35,7 +35,7 @@ def report(names: list[str], blocking: int = 1) -> GateReport:
         Decision(name, name, name, 20, **numbers, **plain, reasons=reasons[name])  # type: ignore[arg-type]
         for name in names * blocking
     ]
-    fell = [Fallen(name, name, 0.5, 0.4) for name in names]
+    fell = [Fallen(name, name, 0.5, 0.4, question=name) for name in names]
     measure = Decision("recall@5", "", "", 20, **numbers, **plain)  # type: ignore[arg-type]
     return GateReport(
         BLOCK,
