@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -127,6 +128,7 @@ _SCRIPTS = (
 _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
 _MOST_PAIRS = 60  # rows of pairs that stand there from the beginning
+_FEW = 6  # rows in which nobody needs to search
 _OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "traces", "judging", "positions"))
 _OPTIONAL |= dict.fromkeys(("spending", "topics", "curves", "losses", "reliability"))
 
@@ -145,6 +147,7 @@ def page(report: Mapping[str, Any], places: int = 4) -> str:
         tables={**_tables(report), "sentence": first_sentence(report, places), "level": level_of(report)},
         places=places,
         most_pairs=_MOST_PAIRS,
+        few=_FEW,
         size=unknown,
         policy=policy([script], style),
         style=_trusted(style),
@@ -181,12 +184,20 @@ def _environment(places: int) -> jinja2.Environment:
         finalize=lambda value: "" if value is None else visible(value) if type(value) is str else value,
     )
     environment.filters |= {
+        "breakable": _breakable,
         "number": lambda value: "–" if value is None else f"{value:.{places}f}",
         "p": lambda value: "–" if value is None else f"{value:.1e}" if value < 0.001 else f"{value:.4f}",
         # What the claims of a cell rest on; nothing where that need not be said.
         "whose": lambda cell: attribution(basis_of(cell)),
     }
     return environment
+
+
+def _breakable(text: str) -> Any:
+    """Return a name in which a line may end after signs, and nowhere else."""
+    from markupsafe import Markup
+
+    return Markup("<wbr>").join(re.split(r"(?<=[_.(,=/|-])(?=.)|(?<=.)(?=@)", visible(text)))
 
 
 def _trusted(text: str) -> Any:

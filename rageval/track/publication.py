@@ -370,6 +370,7 @@ class LeaderboardPages:
             {
                 "name": run,
                 "href": self.page_of_run[run],
+                "text": "",
                 "numbers": [self.value(measure, run, topic) for measure in self.measures],
             }
             for run in self.runs
@@ -399,6 +400,7 @@ class LeaderboardPages:
             {
                 "name": topic,
                 "href": self.page_of_topic[topic],
+                "text": self.texts.get(topic, "")[:_MOST],
                 "numbers": [self.value(measure, run, topic) for measure in self.measures],
             }
             for topic in self.topics

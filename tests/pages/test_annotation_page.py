@@ -274,6 +274,8 @@ def test_it_fits_a_telephone_and_has_contrast(tmp_path: Path, opened: Open, rubr
     page = page_of(tmp_path, 2, rubric)
     for width in (400, 1200):
         tab = opened(page, viewport={"width": width, "height": 800}, color_scheme=scheme)
+        # Instructions stand beside the answer, or are folded.
+        assert tab.evaluate("document.getElementById('task').open") == (width == 1200)
         tab.keyboard.press("1")
         tab.keyboard.press("ArrowLeft")
         assert tab.evaluate("document.documentElement.scrollWidth") == width

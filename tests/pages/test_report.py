@@ -36,7 +36,7 @@ from rageval.pages._parts import (
     unpacked,
 )
 from rageval.pages.evidence import fitting
-from rageval.pages.page import page, read_report
+from rageval.pages.page import _breakable, page, read_report
 from rageval.pages.report import PageInputs, _most_telling, finished, measured
 from test_readme import ROOT, blocks
 
@@ -484,3 +484,8 @@ def test_the_commands_on_the_page_about_reports_run(tmp_path: Path) -> None:
             text=True,
         )
         assert result.returncode == 0, result.stderr
+
+
+def test_names_break_after_signs_only() -> None:
+    assert _breakable("recall(of=<b>)@5") == "recall(<wbr>of=<wbr>&lt;b&gt;)<wbr>@5"
+    assert _breakable("a\x1b_b") == "a\\x1b_<wbr>b"

@@ -643,7 +643,8 @@ window.addEventListener("beforeunload", (event) => {
 
 restore();
 if (data.served) elsewhere.splice(0).forEach(mark); // what waited when the page was closed
-byId("task").open = labeled() === 0;
+// Beside the answer there is place for them; above it they would hide it.
+byId("task").open = labeled() === 0 && window.matchMedia("(min-width: 64rem)").matches;
 if (data.asks.length) show(state.at);
 keep();
 showProgress();

@@ -90,10 +90,10 @@ function summary(rows, single) {
 }
 
 function showHeadings({ run, base }, single) {
-  const names = { mine: visible(run), theirs: visible(base) };
+  const names = { mine: run, theirs: base };
   const cells = HEADINGS.filter(([key]) => isColumn(key, single)).map(([key, text]) => {
-    if (key === "gold" || key === "answer") return make("th", { scope: "col", "data-key": key }, key === "answer" ? `${text} of ${names.mine}` : text);
-    const button = make("button", { type: "button", class: "sort", "data-kind": key === "query" ? "text" : "number" }, text || names[key]);
+    if (key === "gold" || key === "answer") return make("th", { scope: "col", "data-key": key }, ...(key === "answer" ? breakable(`${text} of ${names.mine}`) : [text]));
+    const button = make("button", { type: "button", class: "sort", "data-kind": key === "query" ? "text" : "number" }, ...breakable(text || names[key]));
     const heading = make("th", { scope: "col", "data-key": key }, button);
     if (key === differing.sort) heading.setAttribute("aria-sort", differing.direction > 0 ? "ascending" : "descending");
     button.addEventListener("click", () => sortDifferences(heading, key));
@@ -114,9 +114,9 @@ function sortDifferences(heading, key) {
 function showRows(single) {
   const way = wayOf(chosenColumns().measure);
   const rows = differing.rows.slice(0, differing.shown).map((row) => {
-    const link = make("a", { href: addressOf(row.at) }, visible(row.query));
     const asked = own(report.queries.texts, row.query);
-    const text = asked ? make("small", {}, " " + visible(asked)) : null;
+    const link = make("a", { href: addressOf(row.at) }, visible(shorter(asked || row.query, SNIPPET)));
+    const id = asked ? make("small", {}, " " + visible(row.query)) : null;
     const cells = [...textCells(row, single), make("td", { class: "number" }, number(row.mine))];
     if (!single) {
       const tone = way * row.difference > 0 ? "up" : way * row.difference < 0 ? "down" : "";
@@ -124,7 +124,7 @@ function showRows(single) {
       cells.push(make("td", { class: `number ${tone}` }, signed(row.difference)));
     }
     if (hasMeans()) cells.push(make("td", { class: "number" }, number(row.mean)));
-    return make("tr", { "data-at": row.at }, make("th", { scope: "row" }, link, text), ...cells);
+    return make("tr", { "data-at": row.at }, make("th", { scope: "row" }, link, id), ...cells);
   });
   byId("diff-table").tBodies[0].replaceChildren(...rows);
   labelCells(byId("diff-table"));

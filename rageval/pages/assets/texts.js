@@ -13,6 +13,11 @@ function visible(text) {
   });
 }
 
+// The pieces of a name between which a line may end; within them none does.
+function breakable(text) {
+  return visible(text).split(/(?<=[_.(,=/|-])(?=.)|(?<=.)(?=@)/).flatMap((piece, at) => (at ? [make("wbr"), piece] : [piece]));
+}
+
 // Several lines of such text; how they are broken is left to the style.
 function lines(text) {
   return String(text).split("\n").map(visible).join("\n");
