@@ -192,7 +192,8 @@ class _Parting:
         self._aspects: dict[str, str] = {}  # names of metrics -> what they are called in measures
         self._metrics: dict[str, str] = {}  # the other way round
         self._alike: Counter[str] = Counter()  # names of metrics that would be called the same
-        self._judges: dict[str, str] = {}
+        self._keys: dict[tuple[str, str], tuple[str, str]] = {}  # metric, judge -> aspect, judge
+        self._names: dict[tuple[str, str, str], dict[str, str]] = {}  # of aspect, judge and metric
         self._pairs: dict[tuple[str, str], str] = {}  # aspect and judge of all grades -> the metric
         self._least_pairs: int | None = None  # as were known where they were first needed
         # Ids and repeats.
@@ -658,22 +659,29 @@ class _Parting:
                 self._output.add_judgement(place | names | {"status": "error"} | why)
 
     def _judgement_names(self, aspect: str, judge: str, metric: str) -> dict[str, str]:
-        rubric = self._reading.rubrics.get(metric, f"{self._tool}/{metric}"[:200])
-        return {"aspect": aspect, "judge": judge, "rubric": rubric}
+        names = self._names.get((aspect, judge, metric))
+        if names is None:
+            rubric = self._reading.rubrics.get(metric, f"{self._tool}/{metric}"[:200])
+            names = {"aspect": aspect, "judge": judge, "rubric": rubric}
+            self._names[aspect, judge, metric] = names
+        return names
 
     def _aspect_and_judge(self, grade: Grade) -> tuple[str, str]:
         """Return the metric as `grade(aspect=…)` names it, where not every character can stand; its judge."""
-        if grade.aspect not in self._aspects:
-            plain = _ASPECT.sub("_", grade.aspect).strip("_")[:80] or "score"
+        metric, judge = grade.aspect, grade.judge
+        key = self._keys.get((metric, judge))
+        if key is not None:
+            return key
+        if metric not in self._aspects:
+            plain = _ASPECT.sub("_", metric).strip("_")[:80] or "score"
             name = plain
             while name in self._metrics:
                 self._alike[plain] += 1
                 name = f"{plain}_{self._alike[plain] + 1}"
-            self._aspects[grade.aspect] = name
-            self._metrics[name] = grade.aspect
-        if grade.judge not in self._judges:
-            self._judges[grade.judge] = word(grade.judge or self._tool)[:200]
-        return self._aspects[grade.aspect], self._judges[grade.judge]
+            self._aspects[metric] = name
+            self._metrics[name] = metric
+        key = self._keys[metric, judge] = self._aspects[metric], word(judge or self._tool)[:200]
+        return key
 
 
 class _OneToOne:

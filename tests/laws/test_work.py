@@ -76,6 +76,17 @@ def aspects(number: int) -> None:
     )
 
 
+def log_records(number: int) -> None:
+    write_jsonl(
+        "log.jsonl",
+        [
+            {"user_input": f"What is {row}?", "response": f"Fact {row}.", "faithfulness": row / number}
+            | {"retrieved_contexts": [f"A text of {row}.", "A text of all."]}
+            for row in range(number)
+        ],
+    )
+
+
 def answers(systems: int = 2, queries: int = 6) -> None:
     write_jsonl(
         "answers",
@@ -306,6 +317,7 @@ GROWS: dict[str, list[Growing]] = {
     "validate": by(*ANSWERS, "validate answers --track rag24", codes=(0, 1)),
     "import": [
         Growing("rows", lambda n: columns(3, n), "import log.csv -o made"),
+        Growing("records", log_records, "import log.jsonl -o made"),
         Growing("columns", columns, "import log.csv -o made", 100),
         Growing("columns", columns, "import log.csv -o made --map question=user_input,answer=response", 100),
         Growing("columns", columns, "import log.csv -o made --tool records", 100, (2,), 100_000),
