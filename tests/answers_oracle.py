@@ -1,7 +1,7 @@
 """Every measure of answers once more, slowly, straight from its formula, over plain rows and in fractions.
 
 A row is a dict with the keys of a line of judgements; all rows of a `Table` are of one kind. Nothing here is
-shared with the package. `Rules` holds the choices that a planted fault can change (`test_answer_laws.py`).
+shared with the package.
 """
 
 from __future__ import annotations
@@ -24,34 +24,6 @@ class Table:
 
     rows: list[Row]
     answers: Mapping[tuple[str, str], Answer] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What the formulas say, as something that can be said wrongly."""
-
-    partial: Fraction = HALF
-    failed: Value = None  # what a judgement that failed is worth where it is to be left out
-    vital: Fraction = Fraction(1)
-    okay: Fraction = HALF
-    undefined: Value = None
-    acceptable: Fraction = HALF
-    incorrect: Fraction = Fraction(-1)
-    tie: Fraction = HALF
-    nowhere: Value = Fraction(0)
-    first: Callable[[Sequence[Value]], Value] = lambda values: values[0]
-    sentences: Callable[[int, int], int] = lambda cited, listed: listed
-    points: Callable[[Fraction, int], Fraction] = lambda place, number: (number + 1 - place) / number
-    over_judges: Callable[[Sequence[Fraction]], Fraction] = lambda values: sum(values) / len(values)
-    rubric_total: Callable[[Fraction], Fraction] = lambda weight: max(weight, Fraction(0))
-    beta: Callable[[Fraction], Fraction] = lambda beta: beta * beta
-    allowance: int = 100
-    lacking: int = 1
-    accurate: tuple[str, ...] = ("perfect", "acceptable", "accurate")
-    supported: tuple[str, ...] = ("support",)
-
-
-RIGHT = Rules()
 
 
 class Scale(NamedTuple):
@@ -129,9 +101,9 @@ class Judged(NamedTuple):
 class Part:
     """What one judge said of one system's answer to one query."""
 
-    def __init__(self, table: Table, run: str, judge: str, query: str, end: str, rules: Rules) -> None:
+    def __init__(self, table: Table, run: str, judge: str, query: str, end: str) -> None:
         self.table, self.run, self.judge, self.query = table, run, judge, query
-        self.end, self.rules = end, rules
+        self.end = end
         self.answer = table.answers.get((run, query))
         self.pool: set[str] = set()
 
@@ -177,7 +149,7 @@ class Part:
         turned = weighed and weight is not None and weight < 0
         label, grade = spoken(row, scale) if is_graded(row) else self.missing(scale, turned)
         if label == "partial_support" and grade is not None:
-            grade = self.rules.partial
+            grade = HALF
         return Judged(
             str(row.get("item_id", "answer")),
             aspect_of(row),
@@ -190,7 +162,7 @@ class Part:
 
     def missing(self, scale: Scale, turned: bool) -> tuple[str | None, Value]:
         if self.end == "skip":
-            return None, self.rules.failed
+            return None, None
         filling = scale.worst if (self.end == "worst") != turned else scale.best
         if scale.worth:
             return filling, scale.worth[filling]
@@ -244,12 +216,12 @@ def spoken(row: Row, scale: Scale) -> tuple[str | None, Fraction]:
     return next(label for label, worth in scale.worth.items() if worth == grade), grade
 
 
-def share(part_sum: Fraction | int, below: Fraction | int, rules: Rules) -> Value:
-    return Fraction(part_sum) / Fraction(below) if below else rules.undefined
+def share(part_sum: Fraction | int, below: Fraction | int) -> Value:
+    return Fraction(part_sum) / Fraction(below) if below else None
 
 
-def mean(values: Sequence[Fraction], rules: Rules) -> Value:
-    return share(sum(values, Fraction(0)), len(values), rules)
+def mean(values: Sequence[Fraction]) -> Value:
+    return share(sum(values, Fraction(0)), len(values))
 
 
 def nugget_recall(part: Part, importance: str, credit: str, scale: Scale = NUGGET) -> Value:
@@ -257,7 +229,7 @@ def nugget_recall(part: Part, importance: str, credit: str, scale: Scale = NUGGE
         "all": dict.fromkeys(("vital", "okay", None), Fraction(1)),
         "vital": {"vital": Fraction(1)},
         "okay": {"okay": Fraction(1)},
-        "weighted": {"vital": part.rules.vital, "okay": part.rules.okay},
+        "weighted": {"vital": Fraction(1), "okay": HALF},
     }[importance]
     credited = below = Fraction(0)
     for row in part.graded(scale):
@@ -265,17 +237,17 @@ def nugget_recall(part: Part, importance: str, credit: str, scale: Scale = NUGGE
         if importance != "all" and row.importance is None:  # what it counts is not known: it is missing
             label, grade = part.missing(scale, turned=False)
             of_row = Fraction(grade is not None)
-        full = label in part.rules.supported
+        full = label == "support"
         credited += of_row * (full if credit == "strict" else grade or 0)
         below += of_row
-    return share(credited, below, part.rules)
+    return share(credited, below)
 
 
 def nugget_density(part: Part, rule: str) -> Value:
     words, rows = part.length(rule), part.graded(NUGGET)
     if not words or not rows:
         return None
-    return 100 * sum(row.label in part.rules.supported for row in rows) / words
+    return 100 * sum(row.label == "support" for row in rows) / words
 
 
 def nugget_f(part: Part, beta: float) -> Value:
@@ -288,10 +260,10 @@ def nugget_f(part: Part, beta: float) -> Value:
         return Fraction(part.end == "best")
     if not vital or length is None:
         return None
-    recall = Fraction(sum(row.label in part.rules.supported for row in vital), len(vital))
-    allowance = part.rules.allowance * sum(row.label in part.rules.supported for row in rows)
+    recall = Fraction(sum(row.label == "support" for row in vital), len(vital))
+    allowance = 100 * sum(row.label == "support" for row in rows)
     precision = Fraction(1) if length <= allowance else 1 - (length - allowance) / length
-    squared = part.rules.beta(Fraction(beta))
+    squared = Fraction(beta) ** 2
     below = squared * precision + recall
     return (squared + 1) * precision * recall / below if below else Fraction(0)
 
@@ -304,37 +276,34 @@ def rubric_score(part: Part, floor: str, credit: str) -> Value:
             for row in rows
             if row.grade is not None
         ),
-        sum(part.rules.rubric_total(row.weight) for row in rows),
-        part.rules,
+        sum(max(row.weight, Fraction(0)) for row in rows),
     )
     return value if value is None or floor == "none" else max(value, Fraction(0))
 
 
 def crag_score(part: Part) -> Value:
-    worth = CRAG.worth | {"acceptable": part.rules.acceptable, "incorrect": part.rules.incorrect}
-    rows = part.graded(CRAG)
-    return mean([worth[row.label] if row.label else Fraction(0) for row in rows], part.rules)
+    return mean([CRAG.worth[row.label] if row.label else Fraction(0) for row in part.graded(CRAG)])
 
 
 def crag_share(part: Part, label: str) -> Value:
-    counted = part.rules.accurate if label == "accurate" else (label,)
-    return mean([Fraction(row.label in counted) for row in part.graded(CRAG)], part.rules)
+    counted = ("perfect", "acceptable", "accurate") if label == "accurate" else (label,)
+    return mean([Fraction(row.label in counted) for row in part.graded(CRAG)])
 
 
 def correctness(part: Part) -> Value:
-    return mean(grades(part.graded(CORRECTNESS)), part.rules)
+    return mean(grades(part.graded(CORRECTNESS)))
 
 
 def faithfulness(part: Part) -> Value:
-    return mean(grades(part.graded(FAITHFULNESS)), part.rules)
+    return mean(grades(part.graded(FAITHFULNESS)))
 
 
 def correctness_share(part: Part, level: int) -> Value:
-    return mean([Fraction(grade == level) for grade in grades(part.graded(CORRECTNESS))], part.rules)
+    return mean([Fraction(grade == level) for grade in grades(part.graded(CORRECTNESS))])
 
 
 def faithfulness_share(part: Part, level: int) -> Value:
-    return mean([Fraction(grade == level) for grade in grades(part.graded(FAITHFULNESS))], part.rules)
+    return mean([Fraction(grade == level) for grade in grades(part.graded(FAITHFULNESS))])
 
 
 def grades(rows: Iterable[Judged]) -> list[Fraction]:
@@ -357,15 +326,11 @@ def cited_grades(part: Part, scale: Scale = CITATION) -> list[list[Value]]:
             sentences.setdefault(row.aspect, []).append(row.grade)
         return list(sentences.values())
     judged = {(row.aspect, row.item): row.grade for row in rows}
-    unjudged = {"skip": part.rules.failed, "worst": Fraction(0), "best": Fraction(1)}[part.end]
+    unjudged = {"skip": None, "worst": Fraction(0), "best": Fraction(1)}[part.end]
     grades = []
     for number, (_, cited) in enumerate(part.answer):
         once = [doc for index, doc in enumerate(cited) if doc is None or doc not in cited[:index]]
-        values = [
-            part.rules.nowhere if doc is None else judged.get((str(number), doc), unjudged) for doc in once
-        ]
-        if part.rules.nowhere is None:  # a fault: as if it were not there
-            values = [value for value, doc in zip(values, once, strict=True) if doc is not None]
+        values = [Fraction(0) if doc is None else judged.get((str(number), doc), unjudged) for doc in once]
         if values:
             grades.append(values)
     return grades
@@ -378,7 +343,7 @@ def sentence_values(part: Part, citations: str, credit: str) -> list[Fraction]:
         graded = [value for value in sentence_grades if value is not None]
         value: Value = sum(graded, Fraction(0)) / len(graded) if graded else None
         if citations == "first":
-            value = part.rules.first(sentence_grades)
+            value = sentence_grades[0]
         elif citations == "every":
             value = None if None in sentence_grades and Fraction(0) not in graded else min(graded)
         if value is not None:
@@ -391,15 +356,15 @@ def citation_precision(part: Part, citations: str, credit: str) -> Value:
         graded = [
             v for sentence_grades in cited_sentences(part, credit) for v in sentence_grades if v is not None
         ]
-        return mean(graded, part.rules)
-    return mean(sentence_values(part, citations, credit), part.rules)
+        return mean(graded)
+    return mean(sentence_values(part, citations, credit))
 
 
 def citation_recall(part: Part, citations: str, credit: str) -> Value:
     values = sentence_values(part, citations, credit)
     listed = sentences_in(part.answer) if part.answer is not None else listed_sentences(part)
     lost = len(cited_sentences(part, credit)) - len(values)
-    return share(sum(values, Fraction(0)), part.rules.sentences(len(values), listed - lost), part.rules)
+    return share(sum(values, Fraction(0)), listed - lost)
 
 
 def listed_sentences(part: Part) -> int:
@@ -423,10 +388,10 @@ def rank_score(part: Part, invalid: str) -> Value:
             if row["run_id"] != part.run:
                 continue
             if is_permutation(rows):
-                points.append(part.rules.points(Fraction(row["grade"]), len(rows)))
+                points.append((len(rows) + 1 - Fraction(row["grade"])) / len(rows))
             elif part.end != "skip":
                 points.append(Fraction(1, len(rows) if part.end == "worst" else 1))
-    return mean(points, part.rules)
+    return mean(points)
 
 
 def is_permutation(rows: Sequence[Row]) -> bool:
@@ -435,8 +400,7 @@ def is_permutation(rows: Sequence[Row]) -> bool:
 
 
 def win_rate(part: Part) -> Value:
-    worth = GAME.worth | {"tie": part.rules.tie}
-    return mean([worth[row.label] if row.label else Fraction(0) for row in part.graded(GAME)], part.rules)
+    return mean([GAME.worth[row.label] if row.label else Fraction(0) for row in part.graded(GAME)])
 
 
 def length(part: Part, rule: str) -> Value:
@@ -453,11 +417,11 @@ def citations(part: Part, count: str) -> Value:
 
 
 def bank_precision(part: Part) -> Value:
-    return mean([1 - grade for grade in grades(part.graded(REDUNDANT))], part.rules)
+    return mean([1 - grade for grade in grades(part.graded(REDUNDANT))])
 
 
 def bank_groundedness(part: Part) -> Value:
-    return mean([1 - grade for grade in grades(part.graded(HALLUCINATED))], part.rules)
+    return mean([1 - grade for grade in grades(part.graded(HALLUCINATED))])
 
 
 def bank_recall(part: Part) -> Value:
@@ -465,11 +429,11 @@ def bank_recall(part: Part) -> Value:
     if not lacking:
         return None
     good = sum((1 - grade for grade in grades(part.graded(REDUNDANT))), Fraction(0))
-    return share(good, good + part.rules.lacking * sum(lacking), part.rules)
+    return share(good, good + sum(lacking))
 
 
 def audit_share(part: Part, label: str) -> Value:
-    return mean([Fraction(row.label == label) for row in part.graded(AUDIT)], part.rules)
+    return mean([Fraction(row.label == label) for row in part.graded(AUDIT)])
 
 
 def lexical_recall(part: Part, importance: str) -> Value:
@@ -477,17 +441,17 @@ def lexical_recall(part: Part, importance: str) -> Value:
 
 
 def token_f1(part: Part) -> Value:
-    return mean(grades(part.graded(SHARE)), part.rules)
+    return mean(grades(part.graded(SHARE)))
 
 
 def grade(part: Part, aspect: str, low: float, high: float) -> Value:
     assert (aspect, low, high) == ("score", 0, 1)
-    return mean(grades(part.graded(GRADE)), part.rules)
+    return mean(grades(part.graded(GRADE)))
 
 
 def pass_rate(part: Part, aspect: str) -> Value:
     assert aspect == "score"
-    return mean(grades(part.graded(PASS)), part.rules)
+    return mean(grades(part.graded(PASS)))
 
 
 def pass_any(part: Part, aspect: str) -> Value:
@@ -507,7 +471,7 @@ def agreement(part: Part, aspect: str) -> Value:
 
 def citation_relevance(part: Part) -> Value:
     grade = cited_grades(part, RELEVANT)
-    return mean([value for values in grade for value in values if value is not None], part.rules)
+    return mean([value for values in grade for value in values if value is not None])
 
 
 def sentence_support(part: Part) -> Value:
@@ -520,7 +484,7 @@ def sentence_support(part: Part) -> Value:
     unjudged = {"skip": None, "worst": "required", "best": "not_required"}[part.end]
     sentences = part.answer if part.answer and sentences_in(part.answer) else []
     needs = [need_labels.get(str(index), unjudged) for index, (_, docs) in enumerate(sentences) if not docs]
-    return share(sum(defined, Fraction(0)), len(defined) + needs.count("required"), part.rules)
+    return share(sum(defined, Fraction(0)), len(defined) + needs.count("required"))
 
 
 def nugget_coverage(part: Part, importance: str, attested: str) -> Value:
@@ -531,7 +495,7 @@ def nugget_coverage(part: Part, importance: str, attested: str) -> Value:
             weight = Fraction(2 if row.importance == "vital" else 1)
         credited += weight * (row.grade == 1)
         below += weight
-    return share(credited, below, part.rules)
+    return share(credited, below)
 
 
 def argue_f1(part: Part, importance: str, attested: str) -> Value:
@@ -565,11 +529,11 @@ def dragun_contradiction(part: Part) -> Value:
 def stance(part: Part, sign: int) -> Value:
     rows = [(max(row.weight, Fraction(0)), row.grade) for row in part.graded(STANCE) if row.grade is not None]
     credited = sum(weight * max(sign * grade, Fraction(0)) for weight, grade in rows)
-    return share(credited, sum(weight for weight, _ in rows), part.rules)
+    return share(credited, sum(weight for weight, _ in rows))
 
 
 def dragun_questions(part: Part, compound: str) -> Value:
-    unjudged = {"skip": part.rules.failed, "worst": Fraction(0), "best": Fraction(1)}[part.end]
+    unjudged = {"skip": None, "worst": Fraction(0), "best": Fraction(1)}[part.end]
     single = {row.item: row.grade for row in part.on(COMPOUND)}
     best: dict[str, tuple[Fraction, Fraction]] = {}
     for row in part.on(SIMILAR):
@@ -579,11 +543,11 @@ def dragun_questions(part: Part, compound: str) -> Value:
         value = row.grade * (alone or 0)
         before = best.get(row.aspect, (row.weight, Fraction(0)))[1]
         best[row.aspect] = max(row.weight, Fraction(0)), max(before, value)
-    return share(sum(w * value for w, value in best.values()), sum(w for w, _ in best.values()), part.rules)
+    return share(sum(w * value for w, value in best.values()), sum(w for w, _ in best.values()))
 
 
 def answer_accuracy(part: Part) -> Value:
-    return mean(grades(part.graded(ACCURATE)), part.rules)
+    return mean(grades(part.graded(ACCURATE)))
 
 
 def sentence_share(part: Part, label: str) -> Value:
@@ -591,7 +555,7 @@ def sentence_share(part: Part, label: str) -> Value:
     there = {str(number) for number in range(sentences_in(part.answer or []))} | rows_by_aspect.keys()
     unjudged = {"skip": None, "worst": "inappropriate", "best": "required"}[part.end]
     labels = [rows_by_aspect[aspect].label if aspect in rows_by_aspect else unjudged for aspect in there]
-    return mean([Fraction(value == label) for value in labels if value is not None], part.rules)
+    return mean([Fraction(value == label) for value in labels if value is not None])
 
 
 def stances(part: Part) -> list[list[tuple[str | None, str | None]]]:
@@ -614,23 +578,21 @@ def citation_coverage(part: Part) -> Value:
         "supports" not in sentence_stances and None in sentence_stances for sentence_stances in labels
     )
     sentences = sentences_in(part.answer or [])
-    return share(
-        sum("supports" in sentence_stances for sentence_stances in labels), sentences - unknown, part.rules
-    )
+    return share(sum("supports" in sentence_stances for sentence_stances in labels), sentences - unknown)
 
 
 def citation_share(part: Part, label: str) -> Value:
     labels = [
         value for sentence_stances in stances(part) for _, value in sentence_stances if value is not None
     ]
-    return mean([Fraction(value == label) for value in labels], part.rules)
+    return mean([Fraction(value == label) for value in labels])
 
 
 def document_precision(part: Part) -> Value:
     cited = [pair for sentence_stances in stances(part) for pair in sentence_stances]
     relevant = {doc for doc, label in cited if label not in (None, "none")}
     unknown = {doc for doc, label in cited if label is None} - relevant
-    return share(len(relevant), len({doc for doc, _ in cited} - unknown), part.rules)
+    return share(len(relevant), len({doc for doc, _ in cited} - unknown))
 
 
 def document_recall(part: Part) -> Value:
@@ -645,7 +607,7 @@ def document_recall(part: Part) -> Value:
             spoken_label = spoken(row, CITED)[0] if is_graded(row) else {"worst": "supports"}.get(part.end)
             others = relevant if spoken_label in (None, "none") else relevant | {row["item_id"]}
             part.pool |= others - relevant
-    return share(len(relevant), len(relevant | part.pool), part.rules)
+    return share(len(relevant), len(relevant | part.pool))
 
 
 MEASURES: dict[str, Callable[..., Value]] = {
@@ -677,7 +639,7 @@ SCALES: dict[str, tuple[Scale, ...]] = {
 
 
 def evaluate(
-    name: str, table: Table, run: str, on_missing: str = "skip", rules: Rules = RIGHT, **parameters: Any
+    name: str, table: Table, run: str, on_missing: str = "skip", **parameters: Any
 ) -> dict[str, Value]:
     """One value a query: the mean over the judges who have one."""
     queries = dict.fromkeys([row["query_id"] for row in table.rows] + [query for _, query in table.answers])
@@ -688,11 +650,10 @@ def evaluate(
     values: dict[str, Value] = {}
     for query in queries:
         of_judges = [
-            of_left_out(name, Part(table, run, judge, query, on_missing, rules), parameters)
-            for judge in judges
+            of_left_out(name, Part(table, run, judge, query, on_missing), parameters) for judge in judges
         ]
         defined = [value for value in of_judges if value is not None]
-        values[query] = rules.over_judges(defined) if defined else None
+        values[query] = sum(defined) / len(defined) if defined else None
     return values
 
 

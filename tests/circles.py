@@ -26,7 +26,7 @@ SCORING = {
         *("test_spilling", "test_steps"),
     ),
     *(
-        *("test_new_measure", "test_power", "test_trec_eval", "test_two_readers", "test_ties_and_bounds"),
+        *("test_new_measure", "test_trec_eval", "test_two_readers", "test_ties_and_bounds"),
         *("test_uncertainty_bounds", "test_uncertainty_ideal", "test_intent_weights"),
     ),
     *("test_uncertainty_ties", "test_validate_run", "test_wrong_claims"),

@@ -1,7 +1,7 @@
 """Every measure once more, slowly, straight from its formula; gains exact, as fractions.
 
 Data is plain: a run `{query: {doc: score}}`, judgements `{query: {nugget: {doc: grade}}}`. Nothing here
-is shared with the package. `Rules` holds the choices that a planted fault can change (`test_power.py`).
+is shared with the package.
 """
 
 from __future__ import annotations
@@ -27,12 +27,6 @@ class Rules:
     """What the formulas leave to convention, as the package has it."""
 
     tie: Callable[[str], object] = bytes_descending
-    ideal_tie: Callable[[str], object] = bytes_descending
-    ideal_decay: Callable[[Fraction], Fraction] = lambda alpha: 1 - alpha
-    first_discount_rank: int = 2
-    document_grade: Callable[[Sequence[int]], int] = max
-    listed: bool = True
-    gain_sum: Callable[[Sequence[Fraction]], Fraction] = lambda terms: sum(terms, Fraction(0))
 
 
 RIGHT = Rules()
@@ -59,7 +53,7 @@ class Query:
         for nugget in judged:
             for doc, grade in judged[nugget].items():
                 grades.setdefault(doc, []).append(grade)
-        self.grade = {doc: rules.document_grade(grade) for doc, grade in grades.items()}
+        self.grade = {doc: max(grade) for doc, grade in grades.items()}
         self.supports: Nuggets = {
             doc: frozenset(n for n in judged if judged[n].get(doc, rel - 1) >= rel) for doc in self.grade
         }
@@ -71,7 +65,7 @@ class Query:
 
     def gains(self, docs: Sequence[str], alpha: Fraction) -> list[Fraction]:
         sets = [self.supports.get(doc, frozenset()) for doc in docs]
-        return gains(sets, 1 - alpha, self.rules, self.weight)
+        return gains(sets, 1 - alpha, self.weight)
 
     def mass(self, nuggets: Iterable[str]) -> Fraction:
         """What nuggets weigh together, in units of the mean weight."""
@@ -89,14 +83,12 @@ class Query:
         """The documents that support something, by gain, ties by `ideal_tie`."""
         left = [doc for doc in self.supports if self.supports[doc]]
         taken: list[str] = []
-        decay = self.rules.ideal_decay(alpha)
+        decay = 1 - alpha
         while left and (k is None or len(taken) < k):
             sets = [self.supports[doc] for doc in taken]
-            gain = {
-                doc: gains([*sets, self.supports[doc]], decay, self.rules, self.weight)[-1] for doc in left
-            }
+            gain = {doc: gains([*sets, self.supports[doc]], decay, self.weight)[-1] for doc in left}
             best = max(gain.values())
-            chosen = min((doc for doc in left if gain[doc] == best), key=self.rules.ideal_tie)
+            chosen = min((doc for doc in left if gain[doc] == best), key=bytes_descending)
             taken.append(chosen)
             left.remove(chosen)
         return taken
@@ -105,7 +97,6 @@ class Query:
 def gains(
     sets: Sequence[frozenset[str]],
     decay: Fraction,
-    rules: Rules = RIGHT,
     weight: dict[str, Fraction] | None = None,
 ) -> list[Fraction]:
     """Σ over a document's nuggets of decay^(how often the nugget was seen above)."""
@@ -113,7 +104,7 @@ def gains(
     result = []
     for nuggets in sets:
         worth = {nugget: 1 if weight is None else weight[nugget] for nugget in nuggets}
-        result.append(rules.gain_sum([worth[n] * decay ** seen.get(n, 0) for n in sorted(nuggets)]))
+        result.append(sum((worth[n] * decay ** seen.get(n, 0) for n in nuggets), Fraction(0)))
         for nugget in nuggets:
             seen[nugget] = seen.get(nugget, 0) + 1
     return result
@@ -123,8 +114,8 @@ def share(value: float | Fraction, total: float | Fraction) -> float:
     return float(value) / float(total) if total else 0.0
 
 
-def dcg(values: Sequence[Fraction], rules: Rules = RIGHT) -> float:
-    return sum(float(value) / log2(rank) for rank, value in enumerate(values, rules.first_discount_rank))
+def dcg(values: Sequence[Fraction]) -> float:
+    return sum(float(value) / log2(rank) for rank, value in enumerate(values, 2))
 
 
 def err(values: Sequence[Fraction]) -> Fraction:
@@ -136,11 +127,11 @@ def rbp(values: Sequence[Fraction], beta: Fraction) -> Fraction:
 
 
 def alpha_dcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
-    return dcg(q.gains(q.top(k), alpha), q.rules)
+    return dcg(q.gains(q.top(k), alpha))
 
 
 def alpha_ndcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
-    return share(alpha_dcg(q, k, alpha), dcg(q.ideal(alpha, k), q.rules))
+    return share(alpha_dcg(q, k, alpha), dcg(q.ideal(alpha, k)))
 
 
 def err_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
@@ -165,7 +156,7 @@ def nnrbp(
 
 
 def coverage(q: Query, k: int | None) -> float:
-    return share(q.mass(nuggets_in_top(q, k)), q.mass(q.listed if q.rules.listed else q.attainable))
+    return share(q.mass(nuggets_in_top(q, k)), q.mass(q.listed))
 
 
 def strec(q: Query, k: int | None) -> float:
@@ -178,7 +169,7 @@ def i_rec(q: Query, k: int | None) -> float:
 
 def d_ndcg(q: Query, k: int | None) -> float:
     best = sorted(map(q.global_gain, q.grade), reverse=True)[:k]
-    return share(dcg([q.global_gain(doc) for doc in q.top(k)], q.rules), dcg(best, q.rules))
+    return share(dcg([q.global_gain(doc) for doc in q.top(k)]), dcg(best))
 
 
 def d_sharp(q: Query, k: int | None, gamma: Fraction = Fraction(1, 2)) -> float:
@@ -242,7 +233,7 @@ def rr(q: Query, k: int | None) -> float:
 def ndcg(q: Query, k: int | None) -> float:
     ideal = sorted((grade for grade in q.grade.values() if grade > 0), reverse=True)[:k]
     gained = [Fraction(max(q.grade.get(doc, 0), 0)) for doc in q.top(k)]
-    return share(dcg(gained, q.rules), dcg([Fraction(grade) for grade in ideal], q.rules))
+    return share(dcg(gained), dcg([Fraction(grade) for grade in ideal]))
 
 
 def judged(q: Query, k: int | None) -> float:
@@ -308,12 +299,12 @@ def pooled(name: str, run: Run, qrels: Qrels, k: int | None, rel: int = 1) -> fl
 def exponential_ndcg(q: Query, k: int | None) -> float:
     ideal = sorted((grade for grade in q.grade.values() if grade > 0), reverse=True)[:k]
     gained = [Fraction(2) ** max(q.grade.get(doc, 0), 0) - 1 for doc in q.top(k)]
-    return share(dcg(gained, q.rules), dcg([Fraction(2) ** grade - 1 for grade in ideal], q.rules))
+    return share(dcg(gained), dcg([Fraction(2) ** grade - 1 for grade in ideal]))
 
 
 def independent_alpha_dcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
     depth = len(q.ranking) if k is None else k
-    most = dcg([q.mass(q.attainable) * (1 - alpha) ** index for index in range(depth)], q.rules)
+    most = dcg([q.mass(q.attainable) * (1 - alpha) ** index for index in range(depth)])
     return share(alpha_dcg(q, k, alpha), most)
 
 
@@ -333,4 +324,4 @@ def optimum(q: Query, k: int, alpha: Fraction = Fraction(1, 2)) -> float:
     """The largest alpha-DCG that any order of the judged documents has: all of them are tried."""
     supporting = [doc for doc in q.supports if q.supports[doc]]
     orders = permutations(supporting, min(k, len(supporting)))
-    return max(dcg(q.gains(order, alpha), q.rules) for order in orders)
+    return max(dcg(q.gains(order, alpha)) for order in orders)

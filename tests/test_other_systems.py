@@ -18,7 +18,6 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import peer_process
 from rageval import __main__ as program
 from rageval.building.collection import setting_of
 from rageval.cli import _output, main
@@ -276,21 +275,3 @@ def test_a_frozen_judge_on_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     asked = CliRunner().invoke(main, words)
     assert asked.exit_code == 2
     assert r"C:\no.jsonl: no such file" in asked.output
-
-
-def test_a_limit_that_a_mac_refuses_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    resource = pytest.importorskip("resource")
-
-    tried: list[Any] = []
-
-    def refused(*words: Any) -> None:
-        tried.append(words)
-        raise ValueError("current limit exceeds maximum limit")
-
-    monkeypatch.setattr(resource, "setrlimit", refused)
-    peer_process._limit_memory()
-    assert len(tried) == 1
-    monkeypatch.setitem(sys.modules, "resource", None)
-    monkeypatch.setattr(sys, "platform", "win32")
-    peer_process._limit_memory()
-    assert len(tried) == 1

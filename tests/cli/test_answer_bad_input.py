@@ -200,12 +200,6 @@ def test_a_judgement_twice_names_both_lines() -> None:
     assert score([row | {"item_id": item} for row in GOOD for item in "AB"]).code == 0
 
 
-def test_the_first_ten_findings_then_a_count() -> None:
-    outcome = score(lines(GOOD) + b"{}\n" * 25)
-    assert_refused(outcome, *(f"judged:{line}: " for line in range(4, 14)), "… and 15 more such lines")
-    assert len(outcome.err.splitlines()) == 11
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "empty",
@@ -292,17 +286,6 @@ class TestMeasuresAndFiles:
     def test_judged_answers_beside_runs(self) -> None:
         for words in (["good", "run"], ["run", "qrels", "good"], ["good", "qrels"]):
             assert_refused(command(*words, "-m", "crag_score"), "found both", "score them in two commands")
-
-    @pytest.mark.parametrize(
-        "measure", ["coverage@20", "alpha_ndcg@10", "recall", "ndcg@10", "official:freshstack"]
-    )
-    def test_a_measure_of_runs(self, measure: str) -> None:
-        assert_refused(
-            score(lines(GOOD), measure), "scores a run and judgements of documents, not judged answers"
-        )
-        assert_refused(
-            score(lines(GOOD), f"crag_score {measure}"), "scores a run and judgements of documents"
-        )
 
     @pytest.mark.parametrize(
         "measure", ["crag_score", "v_strict", "length", "win_rate", "rank_score", "citation_recall"]
@@ -475,12 +458,6 @@ class TestSlices:
         Path("questions").write_bytes(lines([{"query_id": "1", "question": "?", "year": 1}]))
         outcome = score(lines(GOOD), "crag_score", "--by", "domain", "--questions", "questions")
         assert_refused(outcome, "questions: there is no field 'domain'; expected one of question, year")
-
-    @pytest.mark.parametrize("name", ["question type", "static-or-dynamic", "class", "1st", "__init__", "é"])
-    def test_fields_of_any_name(self, name: str) -> None:
-        outcome = score([row | {name: "x"} for row in GOOD], "crag_score", "--by", name)
-        assert (outcome.code, outcome.err) == (0, "")
-        assert f"{name}=x" in outcome.out
 
     def test_queries_without_the_field(self) -> None:
         outcome = score([*with_domains("a", "b"), GOOD[2]], "crag_score", "--by", "domain")

@@ -366,19 +366,6 @@ class TestPairs:
                     )  # fmt: skip
         return lines(path, rows)
 
-    def test_few_pairs_are_drawn_with_their_texts(self, tmp_path: Path, graded: Path) -> None:
-        plan = planned(tmp_path, graded, "--pairs", "-n", 30, "--answers", tmp_path / "answers.jsonl")
-        asks = [ask for query in plan.asked for ask in query.asks]
-        assert (len(asks), plan.kind, plan.battles, plan.inclusion) == (30, "pair", "30/400@0", 0.075)
-        shown = [query.contexts[ask.context or 0] for query in plan.asked for ask in query.asks]
-        for ask, context in zip(asks, shown, strict=True):
-            assert ask.pair is not None
-            assert [context["answer_a"][0], context["answer_b"][0]] == list(ask.pair)
-        first, second = (Counter(ask.pair[place] for ask in asks if ask.pair) for place in (0, 1))
-        assert {*first.values(), *second.values()} <= {5, 6, 7}
-        assert {len(query.asks) for query in plan.asked} == {1}
-        assert planned(tmp_path, graded, "--pairs", "-n", 30, "--seed", 1).battles == "30/400@1"
-
     def test_a_page_keeps_the_places_balanced(self, tmp_path: Path, graded: Path) -> None:
         plan = planned(tmp_path, graded, "--pairs", "-n", 30, "--answers", tmp_path / "answers.jsonl")
         drawn = {(query.query_id, *ask.pair) for query in plan.asked for ask in query.asks if ask.pair}

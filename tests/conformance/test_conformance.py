@@ -1,4 +1,4 @@
-"""The golden vectors, the tools beside us on them, and the fuzzer: what it ought to find, it finds."""
+"""The golden vectors, the tools beside us on them, and the fuzzer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -168,9 +167,6 @@ class TestVerdicts:
     def of(self, reply: PeerReply, vector: RunVector = TIED, name: str = "ranx", **changes: Any) -> str:
         return verdict_of(name, peer(**changes), vector, "recall@1", reply).verdict
 
-    def test_the_same_value(self) -> None:
-        assert self.of(reply_of(0.0)) == AGREES
-
     def test_as_by_its_rules(self) -> None:
         first = msgspec.structs.replace(self.TIED, run=[("q", "d1", 1.0), ("q", "d4", 1.0)])
         assert self.of(reply_of(1.0), first) == COMPATIBLE
@@ -179,16 +175,10 @@ class TestVerdicts:
         assert self.of(reply_of(0.5)) == WRONG
         assert self.of(reply_of(0.5), reproduced=set()) == DIFFERS
 
-    def test_nobody_knows_why(self) -> None:
-        assert self.of(reply_of(0.5), msgspec.structs.replace(self.TIED, topics=[])) == WRONG
-
     def test_a_value_where_we_refuse(self) -> None:
         refused = msgspec.structs.replace(self.TIED, expected={"recall@1": "no"}, topics=["twice"])
         assert self.of(reply_of(0.5), refused) == DIFFERS
         assert self.of(reply_of(0.5), msgspec.structs.replace(refused, topics=[])) == WRONG
-
-    def test_a_failure(self) -> None:
-        assert self.of(PeerReply(failure="crashed")) == FAILS
 
     def test_undefined_is_a_value(self) -> None:
         assert peer_verdicts._same({"q": None}, {"q": float("nan")})
@@ -259,31 +249,6 @@ class TestFuzzing:
         rounds = list(islice(fuzz_peers.fuzz(name, 3600, seed=1), 4))
         assert sum(one.values for one in rounds) > 100
         assert [difference for one in rounds for difference in one.differences] == []
-
-    @pytest.mark.slow
-    def test_a_planted_fault_is_found_and_made_small(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """rageval halves the reciprocal rank whenever there is a second document."""
-        right = RunVector.compute
-
-        def wrong(self: RunVector, measures: Sequence[str], rules: Any = {}) -> Any:  # noqa: B006
-            values = right(self, measures, rules)
-            deep = {query for query, *_ in self.run if sum(row[0] == query for row in self.run) > 1}
-            return {
-                name: {
-                    q: value / 2 if q in deep and name.startswith("rr") else value for q, value in by.items()
-                }
-                for name, by in values.items()
-            }
-
-        monkeypatch.setattr(RunVector, "compute", wrong)
-        differences = (one for round_ in fuzz_peers.fuzz("pytrec_eval", 3600) for one in round_.differences)
-        difference = next(differences)
-        assert difference.verdict.measure == "rr"
-        assert len(difference.vector.run) == 2
-        assert len(difference.vector.qrels) == 1
-        copy = msgspec.json.decode(msgspec.json.encode(difference.vector), type=RunVector)
-        monkeypatch.undo()
-        assert [one.verdict for one in of_rageval(copy)] == [WRONG]
 
     def test_the_same_seed_draws_the_same(self) -> None:
         tool = peer_named("pyndeval")

@@ -1,8 +1,8 @@
 """Twice the input costs at most about twice the work: every command, in each thing that it grows in.
 
 Work is counted, not timed: the lines of rageval that run, at n and at 2n. What lies within one call of C (a
-search in a list, numpy) is not seen by the count; the slow test takes processor time, with thousands of
-systems and columns. A command that is in no table fails.
+search in a list, numpy) is not seen by the count; `benchmarks/growth.py` takes the processor time and memory
+of the same commands, of inputs that are doubled until they show. A command that is in no table fails.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import random
 import shlex
 import shutil
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -453,56 +452,3 @@ def test_twice_the_input_runs_twice_the_lines(growing: Growing) -> None:
     growing.make(2 * growing.number)
     twice = lines_run(growing.words, growing.codes)
     assert twice <= RATIO * once + SLACK, f"{growing.thing}: {once:,} lines, and {twice:,} of twice as much"
-
-
-class Large(NamedTuple):
-    make: Callable[[int], object]
-    words: str
-    number: int
-    codes: tuple[int, ...] = (0,)
-
-
-def seconds(large: Large, number: int) -> float:
-    large.make(number)
-    cleared()
-    begin = time.process_time()
-    done(large.words, large.codes)
-    return time.process_time() - begin
-
-
-LARGE = {
-    "score, systems": Large(lambda n: judged(n, 2), f"score judged {CRAG}", 5000),
-    "score, answers": Large(lambda n: answers(n, 2), "score answers -m length", 5000),
-    "score, ranked": Large(ranked, "score judged -m rank_score", 1500),
-    "score, nuggets": Large(aspects, "score judged -m v_strict", 5000),
-    "report, systems": Large(
-        lambda n: judged(n, 3), f"report judged {CRAG} -o page.html --baseline s0 {QUICK}", 500
-    ),
-    "compare, systems": Large(lambda n: judged(n, 3), f"compare judged {CRAG} --baseline s0 {QUICK}", 1000),
-    "correct, systems": Large(lambda n: of_two(n, 3), f"label correct judged --gold people {CRAG}", 1000),
-    "track, systems": Large(
-        lambda n: runs(n, 3, 4), "track runs --track run --qrels qrels -m recall@5 -o made", 200
-    ),
-    "import, columns": Large(columns, "import log.csv -o made", 50_000),
-    "import, mapped": Large(
-        columns, "import log.csv -o made --map question=user_input,answer=response", 50_000
-    ),
-    "import, Parquet": Large(parquet_columns, "import log.parquet -o made", 10_000),
-    "import, entries": Large(entries, "import log.eval -o made", 3000),
-    "doctor, systems": Large(lambda n: judged(n, 2), "doctor judged", 5000, (0, 1)),
-    "validate, answers": Large(lambda n: answers(n, 2), "validate answers --track rag24", 3000, (0, 1)),
-}
-
-
-@pytest.mark.nightly  # by processor time, so only where nothing else runs: `make nightly`
-@pytest.mark.parametrize("name", LARGE)
-def test_twice_a_large_input_takes_twice_the_time(name: str) -> None:
-    large = LARGE[name]
-    seconds(large, 50)  # imports
-    once = twice = float("inf")
-    # The best of up to five, in turns: another process may have taken the caches.
-    for _ in range(5):
-        once, twice = min(once, seconds(large, large.number)), min(twice, seconds(large, 2 * large.number))
-        if twice <= 2.6 * once + 0.1:
-            return
-    pytest.fail(f"{once:.2f} s, and {twice:.2f} s of twice as much")

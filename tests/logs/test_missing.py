@@ -13,8 +13,6 @@ import rageval
 from rageval.errors import MissingJudgements
 from spoilt_logs import loaded, log_of
 
-Record = dict[str, Any]
-
 
 def promptfoo(value: Any) -> None:
     failed = value["results"]["results"][6]
@@ -141,18 +139,6 @@ def test_passages_that_come_twice_are_kept_once_and_counted(tmp_path: Path) -> N
     assert len(log.answers[0].references) == 2
     ranking = [doc.score for doc in log.run["ragas"] if doc.query_id == log.answers[0].query_id]
     assert ranking == [1.0, 0.5]
-
-
-def test_an_empty_answer_is_an_answer(tmp_path: Path) -> None:
-    rows = loaded("ragas/result.jsonl")
-    rows[1]["response"] = ""
-    log = log_of(tmp_path, rows)
-    assert [answer.text for answer in log.answers][1] == ""
-    assert log.left_out == {}
-    rows[1]["response"] = None
-    log = log_of(tmp_path, rows)
-    assert [answer.status for answer in log.answers] == ["ok", "error", "ok", "ok", "ok"]
-    assert log.left_out == {}
 
 
 def test_scores_that_are_distances_do_not_order_a_run(tmp_path: Path) -> None:

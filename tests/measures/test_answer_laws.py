@@ -1,7 +1,7 @@
-"""What must hold of every measure of answers on any table of judgements, and whether that could be found out.
+"""What must hold of every measure of answers on any table of judgements.
 
-Tables are drawn from a `random.Random`, a kind at a time. Laws speak of an `Evaluate`: the package, or the
-oracle with a fault planted into it, which the laws and the comparison must find.
+Tables are drawn from a `random.Random`, a kind at a time. That these laws can fail is shown by mutants of the
+package (`tests/mutation.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from hypothesis import strategies as st
 
 import answers_oracle as oracle
 import rageval
-from answers_oracle import Row, Rules, Table
+from answers_oracle import Row, Table
 from our_measures import OF_ANSWERS
 from rageval.cli import main
 from rageval.scoring.assessments import ScaleJudgements
@@ -47,7 +46,7 @@ OF_SETS = {
     *("brier", "calibration_error", "selective", "cost_per_correct"),
     *("input_tokens", "output_tokens", "cost", "seconds"),
 }
-DRAWS, SEEDS, SLACK = 2000, range(3), 1e-9
+SLACK = 1e-9
 CASES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 15
 COMPLETIONS = 6
 FAILED = ("refused", "truncated", "filtered", "invalid", "error")
@@ -469,23 +468,19 @@ def answer_lines(given: Table) -> list[Row]:
     ]
 
 
-def slowly(rules: Rules = oracle.RIGHT) -> Evaluate:
-    """The oracle under these rules."""
-
-    def evaluate(measures: list[str], given: Table, on_missing: str = "skip") -> dict[Any, Found]:
-        scores = {}
-        for run in systems_of(given):
-            for name in measures:
-                measure = rageval.parse_measure(name)
-                values = oracle.evaluate(measure.name, given, run, on_missing, rules, **measure.arguments)
-                mean = oracle.average(values.values())
-                scores[run, name] = Found(
-                    {query: None if value is None else float(value) for query, value in values.items()},
-                    None if mean is None else float(mean),
-                )
-        return scores
-
-    return evaluate
+def slowly(measures: list[str], given: Table, on_missing: str = "skip") -> dict[tuple[str, str], Found]:
+    """What the oracle finds."""
+    scores = {}
+    for run in systems_of(given):
+        for name in measures:
+            measure = rageval.parse_measure(name)
+            values = oracle.evaluate(measure.name, given, run, on_missing, **measure.arguments)
+            mean = oracle.average(values.values())
+            scores[run, name] = Found(
+                {query: None if value is None else float(value) for query, value in values.items()},
+                None if mean is None else float(mean),
+            )
+    return scores
 
 
 def systems_of(given: Table) -> list[str]:
@@ -517,7 +512,7 @@ policies = st.sampled_from(("skip", "worst", "best"))
 def test_every_value_equals_the_oracles(kind: str, rng: random.Random, on_missing: str) -> None:
     drawn = table(rng, kind)
     measures = MEASURES[kind]
-    right, ours = slowly()(measures, drawn, on_missing), package(measures, drawn, on_missing)
+    right, ours = slowly(measures, drawn, on_missing), package(measures, drawn, on_missing)
     for key in right:
         assert agree({key: ours[key]}, {key: right[key]}), (key, ours[key], right[key])
     assert right.keys() == ours.keys()
@@ -852,127 +847,6 @@ def values_stay_in_their_range(evaluate: Evaluate, kind: str, rng: random.Random
 def test_the_laws_hold(name: str, kind: str) -> None:
     for seed in range(CASES):
         assert LAWS[name](package, kind, random.Random(seed)), seed
-
-
-FAULTS: dict[str, Evaluate] = {
-    "partial support is full": slowly(Rules(partial=Fraction(1))),
-    "partial support is more than full": slowly(Rules(partial=Fraction(2))),
-    "a failed judgement counts 0": slowly(Rules(failed=Fraction(0))),
-    "weights of vital and okay swapped": slowly(Rules(vital=Fraction(1, 2), okay=Fraction(1))),
-    "undefined is 0": slowly(Rules(undefined=Fraction(0))),
-    "strict recall counts partial support": slowly(Rules(supported=("support", "partial_support"))),
-    "acceptable is perfect": slowly(Rules(acceptable=Fraction(1))),
-    "incorrect costs nothing": slowly(Rules(incorrect=Fraction(0))),
-    "incorrect earns a point": slowly(Rules(incorrect=Fraction(1))),
-    "accurate is only what the three-way form calls so": slowly(Rules(accurate=("accurate",))),
-    "a tie is a loss": slowly(Rules(tie=Fraction(0))),
-    "a citation that leads nowhere is skipped": slowly(Rules(nowhere=None)),
-    "the last citation for the first": slowly(Rules(first=lambda values: values[-1])),
-    "the best citation for the first": slowly(
-        Rules(first=lambda values: max((v for v in values if v is not None), default=None))
-    ),
-    "recall over the sentences that cite": slowly(Rules(sentences=lambda cited, listed: cited)),
-    "recall over one sentence too few": slowly(Rules(sentences=lambda cited, listed: max(1, listed - 1))),
-    "places counted from 0": slowly(Rules(points=lambda place, number: (number - place) / number)),
-    "the last judge alone": slowly(Rules(over_judges=lambda values: values[-1])),
-    "the best judge alone": slowly(Rules(over_judges=max)),
-    "judges added up": slowly(Rules(over_judges=sum)),
-    "faults weigh in what there is to win": slowly(Rules(rubric_total=abs)),
-    "beta for its square": slowly(Rules(beta=lambda beta: beta)),
-    "no allowance for supported nuggets": slowly(Rules(allowance=0)),
-    "lacking nuggets forgotten": slowly(Rules(lacking=0)),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("fault", FAULTS)
-def test_comparing_finds_every_planted_fault(fault: str, seed: int) -> None:
-    rng = random.Random(seed)
-    for _ in range(DRAWS):
-        kind = rng.choice(KINDS)
-        drawn = table(rng, kind)
-        if not agree(FAULTS[fault](MEASURES[kind], drawn, "skip"), slowly()(MEASURES[kind], drawn, "skip")):
-            return
-    pytest.fail(f"{fault}: not found")
-
-
-def first_judge_by_name(measures: list[str], given: Table, on_missing: str = "skip") -> dict[Any, Found]:
-    judge = min(map(oracle.judge_of, given.rows))
-    return slowly()(
-        measures, replace(given, rows=[r for r in given.rows if oracle.judge_of(r) == judge]), on_missing
-    )
-
-
-def worst_is_skipped(measures: list[str], given: Table, on_missing: str = "skip") -> dict[Any, Found]:
-    return slowly()(measures, given, "best" if on_missing == "best" else "skip")
-
-
-def a_query_counts_by_its_rows(
-    measures: list[str], given: Table, on_missing: str = "skip"
-) -> dict[Any, Found]:
-    scores = slowly()(measures, given, on_missing)
-    size = {query: 0 for by_query in scores.values() for query in by_query.by_query}
-    for row in given.rows:
-        size[row["query_id"]] += 1
-
-    def pooled(values: dict[str, float | None]) -> float | None:
-        weights = [(size[query], value) for query, value in values.items() if value is not None]
-        total = sum(weight for weight, _ in weights)
-        return sum(weight * value for weight, value in weights) / total if total else None
-
-    return {key: Found(by_query.by_query, pooled(by_query.by_query)) for key, by_query in scores.items()}
-
-
-def micro_counts_twice(measures: list[str], given: Table, on_missing: str = "skip") -> dict[Any, Found]:
-    scores = slowly()(measures, given, on_missing)
-    for key, by_query in scores.items():
-        if "micro" in key[1]:
-            scores[key] = Found(
-                {q: v and v / 2 for q, v in by_query.by_query.items()}, by_query.value and by_query.value / 2
-            )
-    return scores
-
-
-BROKEN_LAWS: list[tuple[Evaluate, str, str]] = [
-    (FAULTS["the last judge alone"], "crag", "row_order_changes_no_digit"),
-    (first_judge_by_name, "nuggets", "names_of_systems_and_judges_do_not_matter"),
-    (FAULTS["partial support is more than full"], "nuggets", "full_support_for_partial_never_lowers"),
-    (FAULTS["incorrect earns a point"], "crag", "a_better_label_never_lowers_the_score"),
-    (
-        FAULTS["acceptable is perfect"],
-        "crag",
-        "the_score_is_perfect_and_half_of_acceptable_less_incorrect",
-    ),
-    (
-        FAULTS["accurate is only what the three-way form calls so"],
-        "crag",
-        "the_score_is_perfect_and_half_of_acceptable_less_incorrect",
-    ),
-    (FAULTS["judges added up"], "liverag", "shares_of_whole_levels_sum_to_1"),
-    (worst_is_skipped, "games", "no_completion_is_outside_of_worst_and_best"),
-    (FAULTS["a failed judgement counts 0"], "crag", "to_skip_is_to_drop_the_rows"),
-    (a_query_counts_by_its_rows, "nuggets", "adding_queries_averages"),
-    (FAULTS["strict recall counts partial support"], "nuggets", "strict_recall_is_coverage_at_1"),
-    (FAULTS["places counted from 0"], "rankings", "points_of_all_systems_sum_to_half_of_one_more"),
-    (micro_counts_twice, "citations", "precisions_coincide_where_sentences_cite_once"),
-    (FAULTS["recall over one sentence too few"], "citations", "recall_is_at_most_precision"),
-    (FAULTS["judges added up"], "citations", "values_stay_in_their_range"),
-]
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(
-    ("fault", "kind", "name"), BROKEN_LAWS, ids=lambda part: getattr(part, "__name__", part)
-)
-@pytest.mark.slow
-def test_laws_find_faults(fault: Evaluate, kind: str, name: str, seed: int) -> None:
-    rng = random.Random(seed)
-    assert not all(LAWS[name](fault, kind, rng) for _ in range(DRAWS)), f"{name}: not broken"
-
-
-def test_every_law_can_fail() -> None:
-    assert {name for _, _, name in BROKEN_LAWS} == set(LAWS)
 
 
 @pytest.mark.slow

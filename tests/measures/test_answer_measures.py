@@ -51,12 +51,6 @@ class TestNuggets:
         expected = [1 / 2, 2 / 4, (1 + 1 / 2) / 2, (2 + 1 / 2) / 4, weighted]
         assert values(SHORT_NAMES, FOUR) == pytest.approx(expected, abs=1e-15)
 
-    def test_weighted_takes_the_true_counts(self) -> None:
-        """Fixed weights would give a perfect answer 0.8 where nothing is okay."""
-        assert value("w", nuggets(("vital", SUPPORT), ("vital", SUPPORT))) == 1.0
-        assert value("w", nuggets(("okay", SUPPORT), ("okay", NOT), ("okay", NOT))) == pytest.approx(1 / 3)
-        assert value("nugget_recall(importance=weighted)", FOUR) == pytest.approx((1 + 0.5) / 3)
-
     def test_okay_alone_and_nuggets_of_no_importance(self) -> None:
         judged = [*FOUR, row(aspect="whatever", label=SUPPORT)]
         assert value("a_strict", judged) == 3 / 5
@@ -495,16 +489,6 @@ class TestSideBySide:
         ]
         score = evaluate_answers("rank_score", judged, on_missing="skip")["a"]["rank_score"]
         assert (score.value, score.missing) == (1.0, 1)
-
-    def test_share_of_wins(self) -> None:
-        outcomes = [("win", "loss"), ("tie", "tie"), ("loss", "win"), ("win", "loss")]
-        judged = [
-            row(run=run, aspect=str(index), label=label)
-            for index, pair in enumerate(outcomes)
-            for run, label in zip("ab", pair, strict=True)
-        ]
-        scores = evaluate_answers("win_rate", judged)
-        assert (scores["a"]["win_rate"].value, scores["b"]["win_rate"].value) == (2.5 / 4, 1.5 / 4)
 
     def test_nobody_meets_everybody(self) -> None:
         judged = [

@@ -72,16 +72,6 @@ def test_a_parameter_without_annotation_has_the_type_of_its_default() -> None:
         weighed(weight="heavy")
 
 
-def test_the_signature_names_the_provider() -> None:
-    scores = (
-        rageval.evaluate("Rprec", RUN, GRADED),
-        rageval.evaluate("recall@2", RUN, GRADED, provider="pytrec_eval"),
-    )
-    version = ir_measures.__version__
-    assert scores[0]["Rprec"].signature.split("|")[1] == f"by:ir_measures-{version}"
-    assert scores[1]["recall@2"].signature.split("|")[1] == f"by:ir_measures-{version}-pytrec_eval"
-
-
 def test_parameters_reach_the_provider() -> None:
     pytest.importorskip("pyndeval")
     nuggets = {"q": {"n1": {"a": 1, "b": 1}, "n2": {"c": 1}}}

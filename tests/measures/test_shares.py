@@ -19,7 +19,6 @@ from our_measures import OF_RUNS
 from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
 from rageval.comparison.comparisons import compare_runs
 from rageval.comparison.corrections import correct
-from rageval.comparison.estimates import slices
 from rageval.comparison.intervals import bootstrap
 from rageval.measures.ranking import Blend, pooled
 from rageval.pages.page import read_report
@@ -111,24 +110,11 @@ class TestPooled:
         (score,) = evaluate("recall(over=pool)", {"q": {"a": 1.0}}, {"q": {"a": 0}}, zero_rel="skip").scores
         assert math.isnan(score.value)
 
-    def test_groups_are_pooled_each(self) -> None:
-        qrels = {**QRELS, "alone": {"a": 1, "b": 1}}
-        groups = {"few": "x", "many": "x", "alone": "y"}
-        (score,) = evaluate(POOLED, {**RUN, "alone": {"a": 1.0}}, qrels, groups=groups).scores
-        assert score.value == (1 / 10 + 1 / 2) / 2
-        pooled_values = {part.name: part.value for part in slices(score, "group", groups)}
-        assert pooled_values == {"x": 0.1, "y": 0.5}
-
     def test_ties_in_expectation_keep_the_whole(self) -> None:
         run = {"few": {"a": 1.0, "b": 1.0}, "many": {"d0": 1.0, "d1": 1.0, "x": 1.0}}
         (score,) = evaluate("recall(over=pool)@1", run, QRELS, ties="expected").scores
         assert score.value == pytest.approx((1 / 2 + 2 / 3) / 10, abs=1e-15)
         assert score.bounds == (0.0, 2 / 10)
-
-    def test_bounds_are_reached_by_judging_all_or_none(self) -> None:
-        run = {"few": {"a": 1.0, "u": 0.5}, "many": {"x": 1.0}}
-        (score,) = evaluate(POOLED, run, QRELS, bounds=True).scores
-        assert score.bounds == (1 / 10, 3 / 12)
 
 
 class TestClaims:
@@ -202,12 +188,6 @@ def early(ranking: rageval.Ranking, *, k: int | None = None) -> Share:
     return Share(len(ranking.hits(k, rel=None)), len(ranking.topic))
 
 
-@rageval.measure(aggregate="sum")
-def found_in_all(ranking: rageval.Ranking, *, k: int | None = None) -> int:
-    """How many relevant documents were found, over all topics."""
-    return len(ranking.hits(k))
-
-
 @rageval.measure(aggregate=statistics.geometric_mean)
 def geometric(ranking: rageval.Ranking, *, k: int | None = None) -> float:
     """Recall, as a geometric mean over topics."""
@@ -231,11 +211,6 @@ class TestOfSomebodyElse:
         assert evaluate(of_the_judged @ 1, run, qrels, ties="expected").scores[0].value == 0.5
         with pytest.raises(MeasureError, match="its whole depends on the order of equal scores"):
             evaluate(of_the_judged(over="pool") @ 1, run, qrels, ties="expected")
-
-    def test_a_sum_has_no_interval(self) -> None:
-        (score,) = evaluate(found_in_all @ 5, {**RUN, "many": {"d1": 1.0, "d2": 0.5}}, QRELS).scores
-        assert score.value == 3.0
-        assert all(map(math.isnan, bootstrap(score.measure, score.numbers)))
 
     def test_a_function_of_the_list(self) -> None:
         run = {"few": {"a": 1.0}, "many": {"d1": 1.0}}

@@ -159,15 +159,6 @@ def test_ties_can_be_refused(tmp_path: Path) -> None:
         rageval.evaluate("rr", {"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}}, ties="rank")
 
 
-def test_an_evaluator_scores_many_runs_as_each_alone() -> None:
-    evaluator = rageval.Evaluator([*MEASURES, "Rprec", "judged@2"], QRELS)
-    for run in (RUN, {"q1": {"b": 1.0}}, {"q3": {"d": 1.0, "e": 2.0}}, RUN):
-        alone = rageval.evaluate([*MEASURES, "Rprec", "judged@2"], run, QRELS)
-        assert {str(m): s.by_query for m, s in evaluator.evaluate(run).items()} == {
-            str(m): s.by_query for m, s in alone.items()
-        }
-
-
 def test_scores_travel_between_processes() -> None:
     scores = rageval.evaluate([*MEASURES, "alpha_ndcg(alpha=0.7)@3"], RUN, QRELS)
     copy = pickle.loads(pickle.dumps(scores))

@@ -166,12 +166,6 @@ class TestCauses:
             qrels.write_text(rewritten(QRELS, change))
             assert message in command(RUN, str(qrels), "-m", "rr").stderr
 
-    def test_of_other_chunks_on_both_sides(self, tmp_path: Path) -> None:
-        run, qrels = tmp_path / "run", tmp_path / "qrels"
-        run.write_text(rewritten(RUN, lambda doc: doc + "#512-3"))
-        qrels.write_text(rewritten(QRELS, lambda doc: doc + "#256-9"))
-        assert 'Without "#…" at the end 192 of the 300' in command(str(run), str(qrels), "-m", "rr").stderr
-
     def test_ids_that_agree_by_chance_are_no_cause(self) -> None:
         """Passages in a few shards: cut at the mark, most of them are called alike."""
         draw = random.Random(7)

@@ -194,10 +194,6 @@ class TestNames:
         used = {key for key in NOT_OFFERED for name in rest if why_not(name) is NOT_OFFERED[key]}
         assert used == set(NOT_OFFERED)
 
-    def test_how_many_of_out_test_a(self) -> None:
-        names = [name for name, *_ in printed("out.test.a")]
-        assert (len(names), sum(map(offered, names))) == (99, 68)
-
     @pytest.mark.parametrize(
         ("typed", "meant"),
         [
