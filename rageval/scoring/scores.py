@@ -378,12 +378,16 @@ class Scores(Displayed, Mapping[Any, Score]):
         return sum(self.judged_by_query.values())
 
     def __getitem__(self, measure: Any) -> Score:
-        score = self._find(str(measure))
-        if score is None and isinstance(measure, str):
-            # Another spelling of a measure that was scored, such as R@1 for recall@1.
-            score = self._find(str(parse_measure(measure)))
+        name = str(measure)
+        score, problem = self._find(name), name
         if score is None:
-            raise KeyError(f"{measure}; scored here: {', '.join(map(str, self))}")
+            # Another spelling of a measure that was scored, such as R@1 for recall@1.
+            try:
+                score = self._find(str(parse_measure(name)))
+            except MeasureError as error:
+                problem = str(error)
+        if score is None:
+            raise KeyError(f"{problem}; scored here: {', '.join(self)}")
         return score
 
     def _find(self, name: str) -> Score | None:
