@@ -372,6 +372,15 @@ class Scores(Displayed, Mapping[Any, Score]):
         kept = tuple(remarks)
         return replace(self, remarks_of=lambda _: kept)
 
+    def named(self, name: str) -> Scores:
+        """Return the same scores under another name, by which their remarks know the run, too."""
+
+        def renamed(remark: Remark) -> Remark:
+            systems = tuple(name if system == self.run else system for system in remark.about.systems)
+            return replace(remark, about=replace(remark.about, systems=systems))
+
+        return replace(self, run=name, remarks_of=lambda _: map(renamed, self.remarks))
+
     @property
     def judged(self) -> int:
         """How many of the retrieved documents are judged."""
