@@ -440,10 +440,14 @@ def _list_scores(scores: Any) -> list[Scores]:
         return [scores]
     if hasattr(scores, "pairs"):  # a comparison
         scores = scores.scores
-    results = list(scores.values() if isinstance(scores, Mapping) else scores)
+    by_name = scores if isinstance(scores, Mapping) else None
+    results = list(scores if by_name is None else by_name.values())
     if not all(isinstance(item, Scores) for item in results):
         raise UsageError("expected Scores, such as evaluate returns, or several of them")
-    return results
+    if by_name is None:
+        return results
+    # A system is called what its scores stand under.
+    return [item.named(str(name)) for name, item in zip(by_name, results, strict=True)]
 
 
 class Judged(Displayed, list[dict[str, Any]]):

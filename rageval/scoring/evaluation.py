@@ -60,6 +60,7 @@ from rageval.scoring.sources import (
     Notes,
     RunSource,
     as_qrels,
+    is_bare,
     one_run,
     portable,
     runs_of,
@@ -114,6 +115,8 @@ class Evaluator:
             for measure in self.measures:
                 bounds_of(measure)
         self.qrels: Qrels = as_qrels(qrels, self._floor())
+        # Told from a run by its numbers alone, and these are like scores.
+        self._may_be_a_run = self.qrels.fractional and is_bare(qrels)
         if self.rules.nuggets_in_qrels is False:
             self.qrels = self.qrels.without_nuggets()
         self._refuse_levels()
@@ -211,6 +214,14 @@ class Evaluator:
         if self._looks_twice:
             source = source.in_memory()
         source.require_measures(self.asked)
+        if self._may_be_a_run and source.may_be_grades:
+            raise InputError(
+                at=Place(visible(source.name)),
+                problem="this run has whole numbers, as grades are, and the judgements have fractions, as"
+                " scores are",
+                expected="the run before the judgements",
+                remedy="if they are in order, write the scores with a decimal point (2.0)",
+            )
         self.qrels.refuse_other_documents(source.name, source.run)
         joinings = self.memo("joinings", lambda: {view: self._joining(view) for view in self._views})
         joined = {view: source.join(joining) for view, joining in joinings.items()}

@@ -372,18 +372,31 @@ class Scores(Displayed, Mapping[Any, Score]):
         kept = tuple(remarks)
         return replace(self, remarks_of=lambda _: kept)
 
+    def named(self, name: str) -> Scores:
+        """Return the same scores under another name, by which their remarks know the run, too."""
+
+        def renamed(remark: Remark) -> Remark:
+            systems = tuple(name if system == self.run else system for system in remark.about.systems)
+            return replace(remark, about=replace(remark.about, systems=systems))
+
+        return replace(self, run=name, remarks_of=lambda _: map(renamed, self.remarks))
+
     @property
     def judged(self) -> int:
         """How many of the retrieved documents are judged."""
         return sum(self.judged_by_query.values())
 
     def __getitem__(self, measure: Any) -> Score:
-        score = self._find(str(measure))
-        if score is None and isinstance(measure, str):
-            # Another spelling of a measure that was scored, such as R@1 for recall@1.
-            score = self._find(str(parse_measure(measure)))
+        name = str(measure)
+        score, problem = self._find(name), name
         if score is None:
-            raise KeyError(f"{measure}; scored here: {', '.join(map(str, self))}")
+            # Another spelling of a measure that was scored, such as R@1 for recall@1.
+            try:
+                score = self._find(str(parse_measure(name)))
+            except MeasureError as error:
+                problem = str(error)
+        if score is None:
+            raise KeyError(f"{problem}; scored here: {', '.join(self)}")
         return score
 
     def _find(self, name: str) -> Score | None:

@@ -18,6 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress, repeat
+from numbers import Integral
 from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval import hooks, subjects
@@ -30,6 +31,7 @@ from rageval.files.objects import ITERATIONS, mappings
 from rageval.files.opening import (
     ASKED_FOR,
     DEFAULT,
+    LARGEST_GRADE,
     Limits,
     Source,
     as_local_file,
@@ -44,7 +46,7 @@ from rageval.files.opening import (
     size_of,
     with_limits,
 )
-from rageval.files.start import JUDGED_DOCUMENTS, RUNS, Kind
+from rageval.files.start import EITHER, JUDGED_DOCUMENTS, RUNS, Kind
 from rageval.files.trec import (
     COMMENTS,
     PLAIN,
@@ -349,6 +351,18 @@ class RunSource:
     def require_measures(self, measures: Iterable[Any]) -> None:
         """Raise `MeasureError` for a measure that does not score runs."""
         subjects.require_kind(subjects.RUNS, measures)
+
+    @property
+    def may_be_grades(self) -> bool:
+        """Whether it is only whole numbers in a dict or in JSON, all small enough to be grades."""
+        if self.path is not None:
+            kind = kind_of(self.path, self.reading) if is_local_file(self.path) else None
+            return kind is not None and kind.holds == EITHER
+        ranking = {} if self.table is None else self.table.ranking or {}
+        scores = [score for docs in ranking.values() for score in docs.values()]
+        return bool(scores) and all(
+            isinstance(score, Integral) and abs(int(score)) <= LARGEST_GRADE for score in scores
+        )
 
     def join(self, joining: Joining) -> Joined:
         """Let the run meet judgements; one whose queries lie scattered is read once more."""
@@ -813,6 +827,14 @@ def dataset_or_file(word: str | os.PathLike[str], what: str) -> Any:
     # An id has a stroke in it; what knows datasets is imported for nothing else.
     is_file = "/" not in str(word) or os.path.exists(word)
     return word if is_file else hooks.dataset_or_file(word, what)
+
+
+def is_bare(given: Any) -> bool:
+    """Return whether nothing but its numbers says if it is a run or judgements: a dict, or such JSON."""
+    if isinstance(given, str | os.PathLike):
+        kind = kind_of(given)
+        return kind is not None and kind.fits_place([RUNS]) and kind.fits_place([JUDGED_DOCUMENTS])
+    return isinstance(given, Mapping) and _is_run(given)
 
 
 def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:

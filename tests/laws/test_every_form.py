@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -213,6 +214,35 @@ def test_arguments_in_the_wrong_order_are_told_the_right_one(case: str) -> None:
     assert finding in message
     assert f"; the order is {verb.__name__}(" in message
     assert order in message
+
+
+def test_grades_are_not_taken_for_scores(tmp_path: Path) -> None:
+    """Dicts in the order of ir_measures' are refused, as JSON files are told apart; all others score."""
+    scores, grades = {"q": {"a": 0.9, "b": 0.1, "c": 2.0}}, {"q": {"a": 1, "b": 0, "c": 2}}
+    gains = {"q": {"a": 0.9, "b": 0.1}}
+
+    def forms(numbers: dict[str, dict[str, float]]) -> dict[str, Any]:
+        file = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+        file.write_text(json.dumps(numbers), encoding="utf-8")
+        return {"dict": numbers, "json": file}
+
+    evaluator = rageval.Evaluator("ndcg", scores)
+    for run, qrels in itertools.product(forms(grades).values(), forms(scores).values()):
+        for refused in (
+            lambda run=run, qrels=qrels: rageval.evaluate("ndcg", run, qrels),
+            lambda run=run, qrels=qrels: rageval.compare("ndcg", {"one": run, "other": run}, qrels),
+            lambda run=run: evaluator.evaluate(run),
+        ):
+            with pytest.raises(rageval.InputError, match=r"expected the run before the judgements; .*2\.0"):
+                refused()
+    floats = {query: {doc: float(score) for doc, score in docs.items()} for query, docs in grades.items()}
+    large = {"q": {"a": 10**7, "b": 1}}
+    frame = pandas.DataFrame([{"query_id": "q", "doc_id": "a", "score": 2}])
+    others = (large, frame, Run.from_dict(grades))
+    for run in (*forms(scores).values(), *forms(floats).values(), *others):
+        assert rageval.evaluate("ndcg", run, gains)["ndcg"].value > 0
+    for qrels in (grades, Qrels.from_dict(gains), {"q": {"n": gains["q"]}}):
+        assert rageval.evaluate("ndcg", grades, qrels)["ndcg"].value > 0
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,28 @@ def test_what_a_score_says() -> None:
     assert scores.to_pandas().groupby("measure")["value"].mean()["coverage@1"] == pytest.approx(0.5 / 3)
     assert "<td>0.1667</td>" in scores._repr_html_()
     assert str(scores).startswith("run: 3 queries\nalpha_ndcg@2  ")
-    with pytest.raises(KeyError, match="scored here: alpha_ndcg@2"):
-        scores["rr"]
+
+
+def test_a_measure_is_found_in_every_spelling_as_a_mapping_finds_its_keys() -> None:
+    theirs = pytest.importorskip("ir_measures")
+    scores = rageval.evaluate("ndcg@10, ap@100, rr, alpha_ndcg@2", RUN, QRELS)
+    spellings: dict[str, list[object]] = {
+        "ndcg@10": ["ndcg@10", "nDCG@10", "ndcg_cut_10", theirs.nDCG @ 10, theirs.NDCG @ 10],
+        "ap@100": ["ap@100", "AP@100", "map_cut_100", theirs.AP @ 100, theirs.MAP @ 100],
+        "rr": ["rr", "RR", "recip_rank", theirs.RR, theirs.MRR],
+        "alpha_ndcg@2": ["α-nDCG@2", alpha_ndcg @ 2, theirs.alpha_nDCG @ 2],
+    }
+    for name, keys in spellings.items():
+        for key in keys:
+            assert key in scores, key
+            assert scores[key] is scores.get(key) is scores[name], key
+    for key in ("recall@5", recall @ 5, theirs.R @ 5, "nope@3", "rr@", "", "rr, ap@100", None, 3, (), RUN):
+        assert key not in scores
+        assert scores.get(key) is None
+        with pytest.raises(KeyError, match="; scored here: ndcg@10, ap@100, rr, alpha_ndcg@2"):
+            scores[key]
+    with pytest.raises(KeyError, match="did you mean"):
+        scores["recal@5"]
 
 
 @pytest.mark.parametrize("rules", [{"rel": 2}, {"provider": "pytrec_eval"}])

@@ -110,6 +110,22 @@ def test_verbs_take_a_table_as_a_dict(tmp_path: Path) -> None:
         assert "recall@1" in page.read_text(encoding="utf-8")
 
 
+def test_verbs_call_runs_what_a_dict_calls_their_scores(tmp_path: Path) -> None:
+    expected = rageval.compare("rr,recall@1", RUNS, QRELS, baseline="good")
+    assert expected.remarks
+    # Runs without names are all called "run"; and names of judged systems may be changed, too.
+    alone = {name: rageval.evaluate("rr,recall@1", run, QRELS) for name, run in RUNS.items()}
+    swapped = {"good": Run.from_dict(RUNS["good"], "b<a>d"), "b<a>d": Run.from_dict(RUNS["b<a>d"], "good")}
+    named = {name: rageval.evaluate("rr,recall@1", run, QRELS) for name, run in swapped.items()}
+    for given in (alone, named):
+        assert str(rageval.compare(given, baseline="good")) == str(expected)
+        page = rageval.report(given, tmp_path / "page.html", runs=RUNS, qrels=QRELS, baseline="good")
+        assert expected.signature in page.read_text(encoding="utf-8")
+    renamed = alone["good"].named("other")
+    assert (renamed.run, renamed.scores) == ("other", alone["good"].scores)
+    assert pickle.loads(pickle.dumps(alone["b<a>d"].named("x"))).remarks == alone["b<a>d"].named("x").remarks
+
+
 def test_a_report_of_a_comparison_shows_that_comparison(tmp_path: Path) -> None:
     comparison = rageval.compare("rr", RUNS, QRELS, level=0.9, baseline="good")
     page = rageval.report(comparison, tmp_path / "page.html", runs=RUNS, qrels=QRELS)
