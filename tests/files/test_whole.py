@@ -35,7 +35,7 @@ COMMANDS = {
 OURS = Path(rageval.__file__).parent
 # What is read at once elsewhere: our own files, those of the package, and what was looked at before.
 READ_AT_ONCE = {
-    *("building/collection.py", "cli/demo.py", "measures/papers.py"),
+    *("building/collection.py", "cli/demo.py", "cli/skill.py", "measures/papers.py", "samples.py"),
     "published/__init__.py",
     *(
         *("pages/_parts.py", "datasets/home.py", "datasets/_reader.py", "datasets/catalogue.py"),
