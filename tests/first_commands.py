@@ -322,7 +322,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
     "engineer with holes in the tables": (
         tables_with_holes,
         (
-            Typed("rageval compare before.csv after.csv --intersection", shows="lower"),
+            Typed("rageval compare before.csv after.csv --intersection", shows="crag_score"),
             Typed("rageval compare before.csv after.csv", (0, 2, 3)),
             Typed("rageval compare before.csv after.csv --intersection --format json", shows="better_run"),
             Typed("rageval gate after.csv --baseline before.csv --margin 0.05 --judge short", (0, 2, 3)),
@@ -352,14 +352,14 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
     "engineer with conversations": (
         conversations,
         (
-            Typed("rageval compare before.csv after.csv", shows="lower"),
+            Typed("rageval compare before.csv after.csv", shows="crag_score"),
             Typed("rageval compare before.csv after.csv --by turn", shows="turn"),
             Typed("rageval judge crag after.csv --judge short -o judged.jsonl"),
             Typed("rageval judged.jsonl --questions after.csv -m conversation_score", shows="0."),
             Typed("rageval judged.jsonl -m conversation_score", (2,), "--questions"),
             Typed("rageval score before.csv after.csv --by turn", shows="turn"),
             Typed("rageval gate after.csv --baseline before.csv --margin 0.05 --judge short", shows="ship"),
-            Typed("rageval compare before.csv after.csv --cluster none", shows="lower"),
+            Typed("rageval compare before.csv after.csv --cluster none", shows="crag_score"),
             Typed("rageval doctor after.csv", (0, 1)),
             Typed("rageval report before.csv after.csv -o page.html", (0, 2), "page"),
         ),
