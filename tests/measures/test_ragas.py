@@ -116,6 +116,7 @@ def records() -> list[dict[str, Any]]:
     return [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", THEIRS)
 def test_all_values_are_ragas_own(scores: dict[str, dict[str, float]], metric: str) -> None:
     ours = scores[THEIRS[metric]]
