@@ -257,12 +257,12 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
         ragas_lines,
         (
             _python(_FRAMES, "print(judged.scores)", "-0.2"),
-            _python(_FRAMES, "print(rageval.compare(judged.scores))", "lower"),
+            _python(_FRAMES, "print(rageval.compare(judged.scores))", "verdict"),
             _python(_FRAMES, "print(judged.to_pandas().shape)", "60"),
             _python(_FRAMES, "print(judged.failed)", "[]"),
             _python(_FRAMES, 'judged.save("judged.jsonl")'),
             Typed("rageval judged.jsonl", shows="crag_score"),
-            Typed("rageval compare judged.jsonl", shows="lower"),
+            Typed("rageval compare judged.jsonl", shows="verdict"),
             _python(_FRAMES, 'print(float(judged.scores["after"]["crag_score"]))', "0.6"),
             _python(
                 _FRAMES, 'print(rageval.gate(after, baseline=before, judge="short", margin=0.05))', "ship"
@@ -282,7 +282,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
                 shows="0.",
             ),
             Typed("rageval score submissions/team0.csv submissions/team11.csv", shows="crag_score"),
-            Typed("rageval compare submissions/team0.csv submissions/team11.csv", shows="lower"),
+            Typed("rageval compare submissions/team0.csv submissions/team11.csv", shows="verdict"),
             Typed("rageval judge crag submissions/team3.csv -o judged.jsonl"),
             Typed("rageval label agree judged.jsonl labels.jsonl", (0, 2)),
             Typed("rageval label plan judged.jsonl -n 5 -o plan.jsonl", shows="5 of"),
@@ -322,7 +322,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
     "engineer with holes in the tables": (
         tables_with_holes,
         (
-            Typed("rageval compare before.csv after.csv --intersection", shows="lower"),
+            Typed("rageval compare before.csv after.csv --intersection", shows="crag_score"),
             Typed("rageval compare before.csv after.csv", (0, 2, 3)),
             Typed("rageval compare before.csv after.csv --intersection --format json", shows="better_run"),
             Typed("rageval gate after.csv --baseline before.csv --margin 0.05 --judge short", (0, 2, 3)),
@@ -352,14 +352,14 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
     "engineer with conversations": (
         conversations,
         (
-            Typed("rageval compare before.csv after.csv", shows="lower"),
+            Typed("rageval compare before.csv after.csv", shows="crag_score"),
             Typed("rageval compare before.csv after.csv --by turn", shows="turn"),
             Typed("rageval judge crag after.csv --judge short -o judged.jsonl"),
             Typed("rageval judged.jsonl --questions after.csv -m conversation_score", shows="0."),
             Typed("rageval judged.jsonl -m conversation_score", (2,), "--questions"),
             Typed("rageval score before.csv after.csv --by turn", shows="turn"),
             Typed("rageval gate after.csv --baseline before.csv --margin 0.05 --judge short", shows="ship"),
-            Typed("rageval compare before.csv after.csv --cluster none", shows="lower"),
+            Typed("rageval compare before.csv after.csv --cluster none", shows="crag_score"),
             Typed("rageval doctor after.csv", (0, 1)),
             Typed("rageval report before.csv after.csv -o page.html", (0, 2), "page"),
         ),
@@ -384,7 +384,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
         (
             Typed("rageval demo", shows="rageval-demo/v2.csv"),
             Typed("rageval rageval-demo/run.trec rageval-demo/qrels.nugget -m alpha_ndcg@5", shows="0."),
-            Typed("rageval compare rageval-demo/v1.csv rageval-demo/v2.csv", shows="lower"),
+            Typed("rageval compare rageval-demo/v1.csv rageval-demo/v2.csv", shows="verdict"),
             Typed("rageval", (0, 2), "score"),
             Typed("rageval --help", shows="score"),
             Typed("rageval evaluate rageval-demo/run.trec", (2,), "rageval score"),

@@ -142,6 +142,7 @@ def test_figures_have_a_title_an_axis() -> None:
     assert [line.get_xdata().tolist() for line in axis.lines] == [[0, 1, 2]]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # what the judge says of itself
 def test_a_notebook_gets_from_data_to_a_verdict_in_six_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

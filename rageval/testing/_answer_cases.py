@@ -17,7 +17,19 @@ from rageval.errors import RagevalError
 from rageval.measures.assessment import Assessment, Judgement, RankingPlace, Seen
 from rageval.measures.base import NEITHER, Measure
 from rageval.measures.base import measure as declared
-from rageval.measures.scales import ABSTENTION, ALL, ENTAILMENT, OUTCOME, POSITION, SENTENCE, TOGETHER, Scale
+from rageval.measures.scales import (
+    ABSTENTION,
+    ALL,
+    CONTEXT,
+    ENTAILMENT,
+    MATCH,
+    OUTCOME,
+    POSITION,
+    SENTENCE,
+    TEXT_SUPPORT,
+    TOGETHER,
+    Scale,
+)
 from rageval.scoring.answers import scored
 from rageval.scoring.scores import Score
 from rageval.testing._cases import Law, comparable, listed_in, never_worse
@@ -248,12 +260,22 @@ def _of_claims(
     scale: Scale, systems: Sequence[str], query: str, answers: object, rng: random.Random
 ) -> Iterator[Row]:
     gold, passages = rng.randint(1, 2), _DOCS[: rng.randint(1, 2)]
+    passages = {TEXT_SUPPORT: ("*",), MATCH: ()}.get(scale, passages)
     for system in systems:
         claims = [(f"response:{number}", "gold") for number in range(rng.randint(1, 3))]
         claims += [(f"gold:{number}", "answer") for number in range(gold)]
         for claim, other in claims:
             for item in (other, *passages):
                 yield {"run_id": system, "aspect": claim, "item_id": item} | _draw_outcome(scale, rng)
+
+
+def _of_contexts(
+    scale: Scale, systems: Sequence[str], query: str, answers: object, rng: random.Random
+) -> Iterator[Row]:
+    for system in systems:
+        for place in range(rng.randint(1, len(_DOCS))):
+            row = {"run_id": system, "aspect": str(place), "item_id": _DOCS[place]}
+            yield row | _draw_outcome(scale, rng)
 
 
 def _of_unions(
@@ -273,7 +295,8 @@ _WAYS: Mapping[Scale, Callable[..., Iterator[Row]]] = {
     **{scale: _of_citations for scale in ALL if scale.of_citations},
     SENTENCE: _of_sentences,
     ABSTENTION: _of_decisions,
-    ENTAILMENT: _of_claims,
+    **dict.fromkeys((ENTAILMENT, TEXT_SUPPORT, MATCH), _of_claims),
+    CONTEXT: _of_contexts,
     TOGETHER: _of_unions,
     POSITION: _of_places,
     OUTCOME: _of_games,

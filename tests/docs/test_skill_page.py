@@ -46,6 +46,7 @@ def test_it_has_all_exit_codes() -> None:
     assert set(map(int, re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE))) == {*EXIT_CODES}
 
 
+@pytest.mark.slow
 def test_its_python_runs() -> None:
     (block,) = blocks("python", PAGE)
     result = run(["-c", block], {"PYTHONWARNINGS": "ignore"})  # short says how often it errs

@@ -116,6 +116,7 @@ def records() -> list[dict[str, Any]]:
     return [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", THEIRS)
 def test_all_values_are_ragas_own(scores: dict[str, dict[str, float]], metric: str) -> None:
     ours = scores[THEIRS[metric]]
@@ -135,6 +136,7 @@ def test_all_values_are_ragas_own(scores: dict[str, dict[str, float]], metric: s
 
 
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore")  # of what ragas imports
 def test_the_golden_values_are_what_ragas_says() -> None:
     pytest.importorskip("ragas")
     assert ragas_values.values() == records()
