@@ -38,19 +38,11 @@ class LogFiles:
     """
 
     def __init__(self, folder: Path | None, only: str | None = None) -> None:
-        self.tool, self.version = "", ""
-        self.remarks: list[Remark] = []
-        self.left_out: dict[str, int] = {}
-        self.has_gold = False  # right answers to a question
         self._folder, self._only = folder or Path(), (only if folder is not None else _NOTHING)
-        self._files: dict[str, UnnamedFile] = {}  # all but the runs, by kind
-        self._waiting: dict[str, list[Any]] = {}  # records that are not yet encoded, by kind
-        self._run_files: dict[str, UnnamedFile] = {}
-        self._retrieved: dict[str, int] = {}  # documents, by run
-        self._ends: dict[tuple[object, ...], list[str]] = {}  # of lines of a run
-        self._systems: set[str] = set()  # that answer
-        self._counts: Counter[str] = Counter()
         self._write_answer = FORMS["plain"].write
+        self._files: dict[str, UnnamedFile] = {}  # all but the runs, by kind
+        self._run_files: dict[str, UnnamedFile] = {}
+        self.begin("")
 
     def __enter__(self) -> LogFiles:
         return self
@@ -66,8 +58,16 @@ class LogFiles:
     def begin(self, tool: str) -> None:
         """Forget all, and take the log of a tool."""
         self.discard()
-        self.__init__(self._folder, self._only)  # type: ignore[misc]
-        self.tool = tool
+        self._files, self._run_files = {}, {}
+        self.tool, self.version = tool, ""
+        self.remarks: list[Remark] = []
+        self.left_out: dict[str, int] = {}
+        self.has_gold = False  # right answers to a question
+        self._waiting: dict[str, list[Any]] = {}  # records that are not yet encoded, by kind
+        self._retrieved: dict[str, int] = {}  # documents, by run
+        self._ends: dict[tuple[object, ...], list[str]] = {}  # of lines of a run
+        self._systems: set[str] = set()  # that answer
+        self._counts: Counter[str] = Counter()
 
     def add_answer(self, logged: LoggedAnswer) -> None:
         """Write an answer, with what is known of its place."""
