@@ -26,6 +26,7 @@ from rageval.files.writing import file_names
 from rageval.logs.paths import Path, fields_of, list_in, value_at_path
 from rageval.logs.rows import (
     PERSON,
+    SPENT,
     Grade,
     LogReading,
     Passage,
@@ -59,9 +60,8 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 class Log:
     """The content of a log: answers, questions, rankings, passages by id, judgements, right documents, steps.
 
-    `traces` keeps the tool's own id of each answer, by run, query and repeat, `confidences` how sure the
-    system was of it, and `spent` what it cost by the tool's own count (cost, input_tokens, output_tokens,
-    seconds); `left_out` counts what was left out, by reason.
+    `traces` keeps the tool's own id of each answer, by run, query and repeat, and `confidences` how sure the
+    system was of it; `left_out` counts what was left out, by reason. What an answer cost stands in it.
     """
 
     tool: str
@@ -74,7 +74,6 @@ class Log:
     gold: list[Qrel] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
     traces: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    spent: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
     confidences: dict[tuple[str, str, str], float] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
@@ -246,8 +245,8 @@ def _set_mapped_fields(row: Row, values: Mapping[str, Any], reading: LogReading)
             row.answer = None if value is None else one_text(value, name, row.where)
         elif name == "gold":
             row.gold = [one_text(text, name, row.where) for text in _as_list(value) if text is not None]
-        elif name == "cost":
-            row.spent |= spent_as(cost=value)
+        elif name in SPENT:
+            row.spent |= spent_as(**{name: value})
         elif name.startswith("fact:"):
             row.facts[name.removeprefix("fact:")] = one_text(value, name, row.where)
         elif name.startswith("grade:"):
@@ -475,8 +474,6 @@ class _Parting:
                 self.log.traces[row.run, query, row.repeat] = row.trace
             if row.confidence is not None:
                 self.log.confidences[row.run, query, row.repeat] = row.confidence
-            if row.spent:
-                self.log.spent[row.run, query, row.repeat] = row.spent
         self.log.questions = [
             Question(query, question["text"], tuple(question["gold"]), tuple(question["facts"].items()))
             for query, question in self._questions.items()
@@ -557,6 +554,7 @@ class _Parting:
         }
         error = " ".join(row.missing.split())[:_REASON] or (NO_ANSWER if row.missing else "")
         text = "" if error else row.answer or ""
+        amounts: dict[str, Any] = {**row.spent}
         sentences = tuple(_cited_sentences(text, cites)) if row.cites else (Sentence(text),)
         self.log.answers.append(
             Answer(
@@ -568,7 +566,7 @@ class _Parting:
                 row.question,
                 repeat=row.repeat,
                 error=error,
-            )
+            )._replace(**amounts)
         )
 
     def _steps(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
@@ -692,7 +690,6 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
         whole.steps += log.steps
         whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
-        whole.spent |= log.spent
         whole.confidences |= log.confidences
         whole.remarks += [replace(remark, about=Scope(file=name)) for remark in log.remarks]
         left_out.update(log.left_out)
@@ -712,7 +709,7 @@ def outputs(log: Log) -> dict[str, Lines]:
             trace = log.traces.get(place)
             more: dict[str, Any] = {"trace_id": trace} if trace else {}
             more |= {"confidence": log.confidences[place]} if place in log.confidences else {}
-            yield next(write_answers([answer], "plain", **more, **log.spent.get(place, {})))
+            yield next(write_answers([answer], "plain", **more))
 
     def run(name: str) -> Iterator[str]:
         rank, query = 0, ""

@@ -21,9 +21,9 @@ from rageval.files.opening import Source, chunks, limits_of, name_of, with_limit
 from rageval.files.synonyms import SYNONYMS, ColumnsRead, columns_of
 from rageval.logs._content import Content, opened
 from rageval.logs.log import Log, one_text, parted, word
-from rageval.logs.paths import list_in, path_of, value_at_path
+from rageval.logs.paths import AMOUNT_COLUMNS, list_in, path_of, value_at_path
 from rageval.logs.readers import GENERIC, read, stem_of, tool_of
-from rageval.logs.rows import PERSON, LogReading, Passage, Row, folded, handed_over
+from rageval.logs.rows import PERSON, LogReading, Passage, Row, folded, handed_over, spent_as
 from rageval.records import Answer, Question
 from rageval.text import is_error_message, visible
 
@@ -211,11 +211,22 @@ def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
             contexts=list(map(Passage, contexts)),
             ids={"query_id": word(identifier)} if identifier.strip() else {},
             key=_question_key(question),
+            spent=spent_as(**_amounts(cells, columns.others)),
             # What is nested is no field of a question.
             facts={
                 name: cells[name] for name in columns.others if isinstance(cells.get(name), str | int | float)
             },
         )
+
+
+def _amounts(cells: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return what columns say an answer cost: cost, seconds and tokens, by the names of these measures."""
+    amounts: dict[str, Any] = {}
+    for name in names:
+        amount = AMOUNT_COLUMNS.get(name.lower())
+        if amount and _filled(cells.get(name)) is not None:
+            amounts.setdefault(amount, cells[name])
+    return amounts
 
 
 def _filled(cell: Any) -> Any:
