@@ -280,6 +280,12 @@ def _conversion_hint(line: bytes, name: str) -> str:
     return ""
 
 
+def typed_names(options: Measuring, inputs: Inputs) -> dict[str, str]:
+    """Return what measures were called when they were typed, by their names: `accuracy` is `crag_share`."""
+    typed = [pair for text in (*options.measures, *inputs.measures) for pair in spelled(text)]
+    return {str(measure): spelling for spelling, measure in reversed(typed) if str(measure) != spelling}
+
+
 def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ()) -> list[Any]:
     """Return the measures of -m and among the words, and `also` these, each once; refuse to do with none."""
     measures = dict.fromkeys([*parse_measures([*options.measures, *inputs.measures]), *also])

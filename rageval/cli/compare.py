@@ -11,7 +11,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
-from rageval.cli._inputs import Inputs, ids_of_datasets, named_measures, sort_words
+from rageval.cli._inputs import Inputs, ids_of_datasets, named_measures, sort_words, typed_names
 from rageval.cli._options import (
     Command,
     ComparingTables,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 
 _FORMATS = (*FORMATS, "cite")
+_FOR_PEOPLE = ("table", "md", "html", "latex")  # where measures are called as they were typed
 
 
 class Options(ComparingTables):
@@ -169,6 +170,10 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     every_remark = unique([*typed, *remarks, *comparison.remarks])
     # What Python shows beneath a comparison stands in JSON, too.
     comparison = replace(comparison, remarks=unique([*comparison.remarks, *remarks]))
+    if options.style in _FOR_PEOPLE:
+        names = typed_names(options, inputs)
+        comparison = comparison.renamed(names)
+        every_remark = [remark.renamed(names) for remark in every_remark]
     if plot is not None:
         curves = subject.kind.curves(subject, results, settings) if subject.kind.curves is not None else []
         save(figure_of_comparison(comparison, results, options.size, curves), plot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -335,6 +335,26 @@ class Comparison(Displayed):
             self._cache[name] = find(self)
         result: _Result = self._cache[name]
         return result
+
+    def renamed(self, names: Mapping[str, str]) -> Comparison:
+        """Return the comparison with other names of measures, for who typed them so."""
+
+        def called(item: Any) -> Any:
+            return replace(item, measure=names.get(item.measure, item.measure))
+
+        def called_in(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+            return tuple(remark.renamed(names) for remark in remarks)
+
+        return replace(
+            self,
+            measures=[names.get(measure, measure) for measure in self.measures],
+            cells=[replace(called(cell), reasons=called_in(cell.reasons)) for cell in self.cells],
+            pairs=[replace(called(pair), reasons=called_in(pair.reasons)) for pair in self.pairs],
+            remarks=called_in(self.remarks),
+            better={names.get(measure, measure): better for measure, better in self.better.items()},
+            definitions={names.get(name, name): measure for name, measure in self.definitions.items()},
+            frontier=list(map(called, self.frontier)),
+        )
 
     def cell(self, run: str, measure: str) -> Cell:
         """Return the value of a run by a measure."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -77,6 +77,19 @@ class Remark:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.code}: {self}>"
+
+    def renamed(self, names: Mapping[str, str]) -> Remark:
+        """Return the remark with another name of the measure that it is about.
+
+        >>> print(Remark("lower_is_better", Scope(measure="hole@5")).renamed({"hole@5": "unj@5"}))
+        unj@5: lower is better
+        """
+        measure = self.about.measure
+        return (
+            self
+            if measure is None
+            else replace(self, about=replace(self.about, measure=names.get(measure, measure)))
+        )
 
     def as_record(self) -> dict[str, Any]:
         """Return the remark as JSON has it: code, about, facts, text."""

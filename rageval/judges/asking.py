@@ -552,6 +552,8 @@ class _LiveJob(Job):
     def _reply_or_task(self, number: int, key: str, request: Request) -> asyncio.Task[Reply] | Reply:
         # The same question twice is asked once.
         if key in self._tasks:
+            if self._tally.total is not None:
+                self._tally.total -= 1
             return self._tasks[key]
         stored = self._stored(key)
         if stored is not None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 
 from rageval.errors import UsageError
 from rageval.records import PassageParts
-from rageval.text import replace_surrogates
+from rageval.text import replace_surrogates, visible
 
 # --- Prompts as parts: what we say, where a fence stands, what others wrote; templates that make such parts.
 #
@@ -438,7 +438,10 @@ class Reply:
 
 
 class Model(Protocol):
-    """A model. An adapter has this one method; `name` is `provider:model`, `endpoint` is its address."""
+    """A model. An adapter has this one method; `name` is `provider:model`.
+
+    `endpoint` is its address; a model that has none may leave it out.
+    """
 
     name: str
     endpoint: str
@@ -446,6 +449,30 @@ class Model(Protocol):
     async def ask(self, request: Request) -> Reply:
         """Return the reply; raise `Transient` if asking again may help, `Fatal` if nothing will."""
         ...
+
+
+def checked_model(model: Any, called: str) -> Model:
+    """Return a model, which need not state an `endpoint`; refuse what cannot be asked, by what it is called.
+
+    >>> checked_model(object(), "mine:x")
+    Traceback (most recent call last):
+    rageval.errors.UsageError: the judge mine:x: expected a `name` and a method `ask(request)`, found object
+    """
+    if not isinstance(getattr(model, "name", None), str) or not callable(getattr(model, "ask", None)):
+        raise UsageError(
+            f"the judge {visible(called)}: expected a `name` and a method `ask(request)`, found"
+            f" {type(model).__name__}"
+        )
+    if not hasattr(model, "endpoint"):
+        try:
+            model.endpoint = ""
+        except AttributeError:
+            raise UsageError(
+                f"the judge {visible(called)}: {type(model).__name__} has no `endpoint`, and takes none; add"
+                ' endpoint = ""'
+            ) from None
+    checked: Model = model
+    return checked
 
 
 WORKING, ENDED = "working", "ended"

@@ -15,7 +15,17 @@ from rageval.core.remark import Remark
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.judges import short
 from rageval.judges.asking import DEFAULT_PATIENCE, JobProgress, OnReply, Patience, ask_all
-from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply, Request
+from rageval.judges.base import (
+    ERROR,
+    FILTERED,
+    INVALID,
+    REFUSED,
+    TRUNCATED,
+    Model,
+    Reply,
+    Request,
+    checked_model,
+)
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
 from rageval.judges.cascade import PeoplesLabels, hand_on_unsure, labels_of, number_in
@@ -735,6 +745,7 @@ def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> Judge
     if isinstance(model, str):
         is_timed = settings.timeout is not None and is_remote(model)
         model = model_named(model, **({"timeout": settings.timeout} if is_timed else {}))
+    model = checked_model(model, str(getattr(model, "name", type(model).__name__)))
     patience = _patience(settings)
     in_batches = partial(ask_in_batches, poll_every=settings.poll_every, rebuy=settings.rebuy)
     live = partial(ask_all, concurrency=settings.concurrency)

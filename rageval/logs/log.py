@@ -20,9 +20,8 @@ from rageval.text import visible
 class Log:
     """The content of a log: answers, questions, rankings, passages by id, judgements, right documents, steps.
 
-    `traces` keeps the tool's own id of each answer, by run, query and repeat, `confidences` how sure the
-    system was of it, and `spent` what it cost by the tool's own count (cost, input_tokens, output_tokens,
-    seconds); `left_out` counts what was left out, by reason.
+    `traces` keeps the tool's own id of each answer, by run, query and repeat, and `confidences` how sure the
+    system was of it; `left_out` counts what was left out, by reason. What an answer cost stands in it.
     """
 
     tool: str
@@ -35,7 +34,6 @@ class Log:
     gold: list[Qrel] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
     traces: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    spent: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
     confidences: dict[tuple[str, str, str], float] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
@@ -58,8 +56,6 @@ class Log:
             self.traces[place] = logged.trace
         if logged.confidence is not None:
             self.confidences[place] = logged.confidence
-        if logged.spent:
-            self.spent[place] = dict(logged.spent)
 
     def add_question(self, question: Question) -> None:
         """Take a question."""
@@ -109,7 +105,6 @@ class Log:
                     answer,
                     self.traces.get(place, ""),
                     self.confidences.get(place),
-                    self.spent.get(place, {}),
                 )
             )
         for question in self.questions:
@@ -164,7 +159,6 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
         whole.steps += log.steps
         whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
-        whole.spent |= log.spent
         whole.confidences |= log.confidences
         whole.remarks += [replace(remark, about=Scope(file=name)) for remark in log.remarks]
         left_out.update(log.left_out)

@@ -13,7 +13,7 @@ from rageval.core.remark import Remark
 from rageval.core.turn import CONVERSATION, TURN
 from rageval.errors import InputError, Place, UsageError
 from rageval.logs.paths import Path, fields_of, list_in, value_at_path
-from rageval.logs.rows import LogReading, Passage, Row, conversation_of, graded, number_of, spent_as
+from rageval.logs.rows import SPENT, LogReading, Passage, Row, conversation_of, graded, number_of, spent_as
 from rageval.text import visible
 
 MAPPED = "--map"  # who says where an id stands, among the fields of a log
@@ -114,8 +114,8 @@ def _set_mapped_fields(row: Row, values: Mapping[str, Any], reading: LogReading)
             row.answer = None if value is None else one_text(value, name, row.where)
         elif name == "gold":
             row.gold = [one_text(text, name, row.where) for text in _as_list(value) if text is not None]
-        elif name == "cost":
-            row.spent |= spent_as(cost=value)
+        elif name in SPENT:
+            row.spent |= spent_as(**{name: value})
         elif name.startswith("fact:"):
             row.facts[name.removeprefix("fact:")] = one_text(value, name, row.where)
         elif name.startswith("grade:"):

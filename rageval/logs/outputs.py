@@ -82,8 +82,6 @@ class LogFiles:
                 record["trace_id"] = logged.trace
             if logged.confidence is not None:
                 record["confidence"] = logged.confidence
-            if logged.spent:
-                record.update(logged.spent)
             self._add("answers", record)
 
     def add_question(self, question: Question) -> None:

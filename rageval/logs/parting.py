@@ -59,7 +59,6 @@ class LoggedAnswer(NamedTuple):
     answer: Answer | None
     trace: str
     confidence: float | None
-    spent: Mapping[str, float]
 
 
 class LogOutput(Protocol):
@@ -458,9 +457,9 @@ class _Parting:
         self._question(row, query)
         passages = self._passages(row, query, place, is_first)
         answer = self._answer(row, query, passages)
-        if answer is not None or row.trace or row.confidence is not None or row.spent:
+        if answer is not None or row.trace or row.confidence is not None:
             self._output.add_answer(
-                LoggedAnswer(query, row.run, row.repeat, answer, row.trace, row.confidence, row.spent)
+                LoggedAnswer(query, row.run, row.repeat, answer, row.trace, row.confidence)
             )
         self._judgements(row, query)
         if row.steps:
@@ -569,6 +568,7 @@ class _Parting:
         texts = tuple((doc, text) for doc, text in passages.items() if text)
         error = " ".join(row.missing.split())[:_REASON] or (NO_ANSWER if row.missing else "")
         text = "" if error else row.answer or ""
+        amounts: dict[str, Any] = {**row.spent}
         sentences: tuple[Sentence, ...] = (Sentence(text),)
         if row.cites:
             cites = {
@@ -585,7 +585,7 @@ class _Parting:
             row.question,
             repeat=row.repeat,
             error=error,
-        )
+        )._replace(**amounts)
 
     def _steps(self, row: Row, query: str) -> None:
         """Put away the steps of an agent; the last is its answer, if it gave one or failed to."""

@@ -22,7 +22,7 @@ from rageval.text import visible
 
 FIELDS = (
     *("query_id", "question", "answer", "gold", "contexts", "context_ids", "context_scores", "run_id"),
-    *("repeat", "trace_id", "conversation_id", "turn", "cost"),
+    *("repeat", "trace_id", "conversation_id", "turn", "cost", "seconds", "input_tokens", "output_tokens"),
 )
 _PREFIXES = ("fact:", "grade:")
 _FILTERS = ("json", "literal", "split")
@@ -393,6 +393,15 @@ LIKELY: dict[str, tuple[str, ...]] = {
 }
 
 
+# What amounts of an answer are called; a unit in the name counts, as `ms` is no number of seconds.
+AMOUNT_COLUMNS: dict[str, str] = {
+    **dict.fromkeys(("cost", "cost_usd", "total_cost", "price", "usd"), "cost"),
+    **dict.fromkeys(("seconds", "latency_s", "latency_seconds", "duration_s", "elapsed_s"), "seconds"),
+    **dict.fromkeys(("input_tokens", "prompt_tokens"), "input_tokens"),
+    **dict.fromkeys(("output_tokens", "completion_tokens"), "output_tokens"),
+}
+
+
 # What a name says that is none of those: `expected_answer`, `Bot Answer`. The right answer first, so that
 # what is left to call an answer is the system's.
 _HINTS: dict[str, frozenset[str]] = {
@@ -454,9 +463,21 @@ def _suggested_paths(fields: Mapping[str, FieldLook]) -> dict[str, str]:
             # What reads passages that stand in one text, as far as its example shows it.
             marks = (mark for mark in ("||", "|") if mark in seen.example)
             way = list_in(seen.example) or next((f'|split("{mark}")' for mark in marks), "")
+        elif field == "gold" and "[]" not in paths_of[field]:
+            way = list_in(seen.example)
         paths[field] = f"{paths_of[field]}{way}"
-    taken = set(paths_of.values())
-    shares = (path for path, seen in fields.items() if seen.is_share and path not in taken)
+    # What an answer cost is no grade, of which more would be better.
+    for path in fields:
+        amount = AMOUNT_COLUMNS.get(_last(path), "")
+        if amount and amount not in paths and "[]" not in path:
+            paths[amount] = path
+    taken = {*paths_of.values(), *paths.values()}
+    is_amount = re.compile(r"cost|price|usd|token|latency|second|duration|time|elapsed|_ms$")
+    shares = (
+        path
+        for path, seen in fields.items()
+        if seen.is_share and path not in taken and not is_amount.search(_last(path))
+    )
     return paths | {f"grade:{path}": path for path in shares}
 
 

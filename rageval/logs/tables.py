@@ -23,9 +23,9 @@ from rageval.logs._content import Content, opened
 from rageval.logs.log import Log
 from rageval.logs.mapped import one_text, word
 from rageval.logs.parting import part
-from rageval.logs.paths import list_in, path_of, value_at_path
+from rageval.logs.paths import AMOUNT_COLUMNS, list_in, path_of, value_at_path
 from rageval.logs.readers import GENERIC, read, stem_of, tool_of
-from rageval.logs.rows import PERSON, LogReading, Passage, Row, folded
+from rageval.logs.rows import PERSON, LogReading, Passage, Row, folded, spent_as
 from rageval.records import Answer, Question
 from rageval.text import is_error_message, visible
 
@@ -234,11 +234,22 @@ def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
             contexts=list(map(Passage, contexts)),
             ids={"query_id": word(identifier)} if identifier.strip() else {},
             key=_question_key(question),
+            spent=spent_as(**_amounts(cells, columns.others)),
             # What is nested is no field of a question.
             facts={
                 name: cells[name] for name in columns.others if isinstance(cells.get(name), str | int | float)
             },
         )
+
+
+def _amounts(cells: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return what columns say an answer cost: cost, seconds and tokens, by the names of these measures."""
+    amounts: dict[str, Any] = {}
+    for name in names:
+        amount = AMOUNT_COLUMNS.get(name.lower())
+        if amount and _filled(cells.get(name)) is not None:
+            amounts.setdefault(amount, cells[name])
+    return amounts
 
 
 def _filled(cell: Any) -> Any:

@@ -401,3 +401,11 @@ class TestByQuery:
 def test_judged_answers_have_another_function_in_python() -> None:
     with pytest.raises(UsageError, match=r"compare\(evaluate_answers\(measures, judgements\)\)"):
         rageval.compare("crag_score", CRAG)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(("style", "name"), [("table", "R@10"), ("md", "R@10"), ("json", "recall@10")])
+def test_a_measure_is_called_as_it_was_typed_where_people_read_it(style: str, name: str) -> None:
+    for words in (("-m", "R@10"), ("-m", "R@10", "-q")):
+        result = command(*FILES, *words, "--format", style)
+        assert name in result.stdout
+        assert ({"R@10": "recall@10", "recall@10": "R@10"}[name]) not in result.output

@@ -11,6 +11,7 @@ import pytest
 
 import rageval
 from rageval.errors import MissingJudgements, UsageError
+from rageval.judges import Reply, Request
 from rageval.testing import ScriptedModel
 from test_bad_input import command
 
@@ -144,3 +145,34 @@ class TestCommand:
         assert outcome.code == 2
         assert why in outcome.err
         assert not Path("judged").exists()
+
+
+class Bare:
+    """A model of somebody's who read that it has one method, and gave it a name."""
+
+    name = "mine:bare"
+
+    async def ask(self, request: Request) -> Reply:
+        return Reply("ok", '{"label": "missing", "evidence": ""}')
+
+
+def test_a_model_needs_a_name_and_a_method_and_no_endpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [{"query_id": "q", "run_id": "a", "question": "Where?", "answer": "In Oslo."}]
+    gold = [{"query_id": "q", "question": "Where?", "answer": "Oslo"}]
+    store = str(tmp_path / "store.sqlite")
+
+    def judged(judge: Any) -> list[dict[str, Any]]:
+        return list(rageval.judge("crag", answers, judge, questions=gold, store=store, quiet=True, price=0))
+
+    assert [row["judge"].partition("@")[0] for row in judged(Bare())] == ["mine:bare"]
+    for made, message in (
+        (lambda name: 1 / 0, "the plug-in 'mine' cannot make the model 'x' .ZeroDivisionError"),
+        (lambda name: "text", "the judge mine:x: expected a `name` and a method `ask.request.`, found str"),
+    ):
+        monkeypatch.setattr("rageval.judges.models.plugin", lambda group, name, made=made: made)
+        with pytest.raises(UsageError, match=message):
+            judged("mine:x")
+    monkeypatch.setattr("rageval.judges.models.plugin", lambda group, name: lambda name: Bare())
+    assert len(judged("mine:x")) == 1

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 
 from patient_loop import now, unhurried_  # noqa: F401  (a fixture)
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
-from rageval.judges.asking import CallGate, Patience, ask_all
+from rageval.judges.asking import CallGate, JobProgress, Patience, ask_all
 from rageval.judges.base import Fatal, Lost, Mark, Reply, Request, Transient, Usage
 from rageval.judges.budget import Budget
 from rageval.judges.store import Store
@@ -82,11 +83,14 @@ def test_who_was_let_in_and_makes_no_call_has_used_no_leave(store: Store, most: 
 def test_replies_come_in_the_order_of_the_requests_and_each_question_is_asked_once(store: Store) -> None:
     model = ScriptedModel(late())
     questions = [(number + copy, request) for number, request in asked(300) for copy in (0, 1000)]
-    replies = list(ask_all(questions, model, store, concurrency=32))
+    shown = StringIO()
+    progress = JobProgress(stream=shown)
+    replies = list(ask_all(questions, model, store, concurrency=32, progress=progress))
     assert [(number, reply.text) for number, reply in replies] == [
         (number, request.user) for number, request in questions
     ]
     assert model.calls == 300
+    assert "300/300 answered" in shown.getvalue().splitlines()[-1]  # the same question twice is one
     repeat = list(ask_all(iter(questions), model, store, budget=Budget(max_calls=0)))
     assert repeat == replies
     assert model.calls == 300

@@ -91,6 +91,23 @@ def test_a_path_may_say_what_an_answer_cost(tmp_path: Path) -> None:
     assert json.loads(line)["cost"] == 0.25
 
 
+def test_a_suggested_mapping_is_one_that_works_and_cost_is_no_grade(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    columns = "nr,asked,our_answer,expected_answer,passages_used,cost,latency_ms"
+    cells = """1,Where?,In Oslo,"[""Oslo"", ""Norway""]","[""Oslo is there""]",0.1,0.5"""
+    path.write_text(f"{columns}\n{cells}\n{cells.replace('1,Wh', '2,Wh')}\n")
+    with pytest.raises(InputError) as refused:
+        logs.read(str(path))
+    mapping = str(refused.value).partition("--map '")[2].partition("'")[0]
+    assert mapping.split(",")[1:] == [
+        *("gold=expected_answer|json[]", "contexts=passages_used|json[]", "cost=cost"),
+    ]
+    log = logs.read(str(path), f"question=asked,{mapping}")
+    assert [(answer.cost, answer.seconds) for answer in log.answers] == [(0.1, None), (0.1, None)]
+    assert list(log.questions[0].gold) == ["Oslo", "Norway"]
+    assert not log.judgements
+
+
 CONVERSATIONS = {
     "deepeval/conversations/evaluation_result.json": "--records test_results",
     "deepeval/conversations/test_run.json": "--records conversationalTestCases",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 
-from rageval.errors import UsageError
-from rageval.judges.base import Model
+from rageval.errors import RagevalError, UsageError
+from rageval.judges.base import Model, checked_model
 from rageval.judges.models.providers import PROVIDERS
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
@@ -77,7 +77,24 @@ def model_named(spec: str, **options: object) -> Model:
         return make(parts["model"], parts["url"], **options)
     if provider is not None and _ADDRESS_ONLY.fullmatch(name):
         raise UsageError(f"the address in {visible(name)!r} has no scheme; expected @http://… or @https://…")
+    if provider is None and word != _FROZEN:
+        return _made_by_plugin(make, spec, name, options)
     return make(name, **options)
+
+
+def _made_by_plugin(make: Callable[..., Model], spec: str, name: str, options: Mapping[str, object]) -> Model:
+    """Return the model that a plug-in makes; what goes wrong there is said with its name."""
+    try:
+        model = make(name, **options)
+    except RagevalError:
+        raise
+    except Exception as error:  # somebody's function may fail in any way
+        word = visible(spec.partition(":")[0])
+        raise UsageError(
+            f"the plug-in {word!r} cannot make the model {visible(name)!r} ({type(error).__name__}:"
+            f" {error!s:.200})"
+        ) from error
+    return checked_model(model, spec)
 
 
 def is_remote(spec: str) -> bool:
