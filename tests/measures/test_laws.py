@@ -186,7 +186,7 @@ def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: RunCase, k: 
     counted = {q: {doc: len(n) for doc, n in supported(judged).items()} for q, judged in drawn.qrels.items()}
     values = by_query(with_cutoff(alpha_ndcg(alpha=0), k), drawn.run, drawn.qrels)
     assert values == pytest.approx(
-        by_query(with_cutoff(rageval.ndcg, k), drawn.run, counted), rel=0, abs=SLACK
+        by_query(with_cutoff(rageval.measures.ndcg, k), drawn.run, counted), rel=0, abs=SLACK
     )
 
 
