@@ -45,11 +45,6 @@ class _Float:
 
     value: Any
 
-    @property
-    def mean(self) -> float:
-        """The same as `value`."""
-        return float(self.value)
-
     def __float__(self) -> float:
         return float(self.value)
 
