@@ -790,17 +790,6 @@ class TestYourOwn:
                 broken, [*self.JUDGED[:3], *nuggets(("okay", NOT), ("okay", NOT), query="other")]
             )
 
-    def test_a_measure_of_columns_is_told_the_new_form(self) -> None:
-        def by_name(graded, *, credit: float = 0.5):  # type: ignore[no-untyped-def]
-            return graded
-
-        def by_type(them: Graded) -> float:  # type: ignore[name-defined]  # noqa: F821
-            return 0.0
-
-        for function in (by_name, by_type):
-            with pytest.raises(MeasureError, match=r"of one answer now.*answer: rageval.Assessment"):
-                rageval.measure(function)
-
 
 def test_a_judge_who_ranked_nothing_is_not_among_the_judges_of_ranks() -> None:
     judged = [
