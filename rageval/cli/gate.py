@@ -226,7 +226,8 @@ class Options(Scoring):
     judge: Annotated[
         tuple[str, ...],
         opt.asked(
-            "The judge that the gate accepts; also asked by --aa and for what pytest recorded.",
+            "Who judges tables of answers (short needs no model). Of judgements, the judge that the gate"
+            " accepts; also asked by --aa and for what pytest recorded.",
             metavar="JUDGE",
         ),
     ] = ()
