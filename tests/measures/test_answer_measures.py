@@ -348,6 +348,23 @@ class TestLiveRag:
         ):
             evaluate_answers(aspect, judged)
 
+    @pytest.mark.parametrize("measure", ["correctness", "faithfulness", "faithfulness_share(level=0)"])
+    @pytest.mark.parametrize("last", [{"grade": 0.5}, {"status": "error"}])
+    def test_metrics_of_tools_are_not_on_this_scale(self, measure: str, last: dict[str, Any]) -> None:
+        """Their grades would fit, and a failed one would be filled with a grade that the tool never gives."""
+        aspect = measure.partition("_")[0]
+        by_tool = row("2", aspect=aspect, rubric=f"ragas/{aspect}", **last)
+        for judged in ([by_tool], [row("1", aspect=aspect, rubric="liverag", grade=1), by_tool]):
+            for on_missing in ("error", "skip", "worst"):
+                with pytest.raises(
+                    InputError, match=rf"judgements:{len(judged)}: judged by .*; use grade\(aspect={aspect}\)"
+                ):
+                    evaluate_answers(measure, judged, on_missing=on_missing)
+        own = evaluate_answers(f"grade(aspect={aspect})", [by_tool], on_missing="worst")["r"]
+        assert own.scores[0].value == last.get("grade", 0.0)
+        # Judgements without a rubric, or by one of one's own, are still on it.
+        assert value(measure, [row("1", aspect=aspect, rubric="mine", grade=0)]) in (0.0, 1.0)
+
     @pytest.mark.parametrize(
         "level", ["correctness_share(level=3)", "correctness_share(level=0.5)", "faithfulness_share(level=2)"]
     )
