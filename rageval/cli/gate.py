@@ -467,7 +467,7 @@ def _write_error(
     error: RagevalError | str, md: Path | None, json: Path | None, junit: Path | None = None
 ) -> None:
     """Write what kept the gate from gating, where a summary or a report was asked for."""
-    message = str(error)
+    message = error if isinstance(error, str) else error.command_text()
     if md:
         _write_text(md, markdown_of_error(message))
     if junit:
