@@ -17,55 +17,78 @@ from rageval.lazy_names import lazy_names
 from rageval.version import __version__
 
 if TYPE_CHECKING:
-    from rageval import interop, measures
-    from rageval.errors import InputError, MeasureError, NothingJudged, RagevalError
-    from rageval.measures import alpha_ndcg, coverage, ndcg, recall
+    from rageval import (
+        autojudge,
+        building,
+        checking,
+        comparison,
+        datasets,
+        errors,
+        interop,
+        judges,
+        logs,
+        measures,
+        parallel,
+        records,
+        spans,
+        testing,
+        track,
+        trajectories,
+        typing,
+    )
+    from rageval.comparison import Comparison
+    from rageval.errors import InputError, MeasureError, RagevalError, UsageError
+    from rageval.measures import alpha_ndcg, coverage, recall
     from rageval.measures.assessment import Assessment
     from rageval.measures.base import Measure, measure
     from rageval.measures.parsing import parse_measure
-    from rageval.measures.ranking import Ranking, Share, Topic
+    from rageval.measures.ranking import Ranking, Share
     from rageval.samples import demo
     from rageval.scoring.answers import evaluate_answers, read_judgements
     from rageval.scoring.evaluation import Evaluator, evaluate
     from rageval.scoring.qrels import Qrels
     from rageval.scoring.runs import Run
-    from rageval.scoring.scores import Scores
+    from rageval.scoring.scores import Score, Scores
     from rageval.scoring.sources import read_qrels, read_run
     from rageval.verbs import compare, gate, judge, report
 
-_HOMES = {
+_PACKAGES = (
+    *("autojudge", "building", "checking", "comparison", "datasets", "errors", "interop", "judges", "logs"),
+    *("measures", "parallel", "records", "spans", "testing", "track", "trajectories", "typing"),
+)
+_HOMES = {package: package for package in _PACKAGES} | {
     "scoring.answers": "evaluate_answers read_judgements",
-    "errors": "InputError MeasureError NothingJudged RagevalError",
+    "comparison": "comparison Comparison",
+    "errors": "errors InputError MeasureError RagevalError UsageError",
     "scoring.evaluation": "Evaluator evaluate",
-    "measures": "measures alpha_ndcg coverage ndcg recall",
+    "measures": "measures alpha_ndcg coverage recall",
     "measures.assessment": "Assessment",
     "measures.base": "Measure measure",
     "measures.parsing": "parse_measure",
-    "measures.ranking": "Ranking Share Topic",
+    "measures.ranking": "Ranking Share",
     "samples": "demo",
-    "scoring.scores": "Scores",
+    "scoring.scores": "Score Scores",
     "scoring.sources": "read_qrels read_run",
     "scoring.qrels": "Qrels",
     "scoring.runs": "Run",
     "verbs": "compare gate judge report",
-    "interop": "interop",
-    "logs": "logs",
 }
 
 __all__ = [  # written out, so that type checkers and editors know the names
     "Assessment",
+    "Comparison",
     "Evaluator",
     "InputError",
     "Measure",
     "MeasureError",
-    "NothingJudged",
     "Qrels",
     "RagevalError",
     "Ranking",
     "Run",
+    "Score",
     "Scores",
     "Share",
-    "Topic",
+    "UsageError",
     "__version__",
     "alpha_ndcg",
     "compare",
@@ -76,7 +99,6 @@ __all__ = [  # written out, so that type checkers and editors know the names
     "gate",
     "judge",
     "measure",
-    "ndcg",
     "parse_measure",
     "read_judgements",
     "read_qrels",
@@ -91,4 +113,4 @@ if not TYPE_CHECKING:  # a type checker is not to believe that every name is the
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "interop", "logs", "measures"])
+    return sorted([*__all__, *_PACKAGES])

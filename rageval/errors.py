@@ -11,6 +11,7 @@ RagevalError
 │   └── JudgeFailed   the model cannot be asked any further: no key, an outage
 ├── BudgetReached     asking on would cost more than was allowed
 ├── UsageError        options that do not go together (also a ValueError)
+│   ├── OptionError   the same, with options as Python or as the command line spells them
 │   └── TooFewLabels  people's labels do not carry a claim
 └── MissingPackage    an optional package is needed for what was asked (also an ImportError)
 
@@ -20,9 +21,11 @@ attributes. Anything else that is raised is a bug of rageval's and stays a trace
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from string import Formatter
+from types import MappingProxyType
 from typing import Any, Self
 
 __all__ = [
@@ -33,6 +36,7 @@ __all__ = [
     "MissingJudgements",
     "MissingPackage",
     "NothingJudged",
+    "OptionError",
     "OutputError",
     "Place",
     "RagevalError",
@@ -60,6 +64,10 @@ class RagevalError(Exception):
     """Base of all errors a user can cause; `exit_code` is what the command line returns for it."""
 
     exit_code = WRONG
+
+    def command_text(self) -> str:
+        """Return the message with options as the command line spells them."""
+        return str(self)
 
 
 @dataclass(frozen=True)
@@ -218,6 +226,32 @@ class UnknownParameter(MeasureError):
 
 class UsageError(RagevalError, ValueError):
     """Options or arguments that do not make sense together."""
+
+
+class OptionError(UsageError):
+    """Options that do not go together, each named as whoever gave it spells it.
+
+    A field in the braces of the template is an option, unless it is one of the facts.
+
+    >>> error = OptionError("{engine_class} needs {engine}, found {found!r}", {"found": "a:B"})
+    >>> str(error), error.command_text()
+    ("engine_class= needs engine=, found 'a:B'", "--engine-class needs --engine, found 'a:B'")
+    """
+
+    def __init__(self, template: str, facts: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__(template, dict(facts))
+
+    def __str__(self) -> str:
+        return self._filled("{}=".format)
+
+    def command_text(self) -> str:
+        """Return the message with options as the command line spells them."""
+        return self._filled(lambda option: f"--{option.replace('_', '-')}")
+
+    def _filled(self, spelled: Callable[[str], str]) -> str:
+        template, facts = self.args
+        names = {name for _, name, _, _ in Formatter().parse(template) if name}
+        return str(template).format_map({name: spelled(name) for name in names} | facts)
 
 
 class TooFewLabels(UsageError):

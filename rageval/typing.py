@@ -189,6 +189,6 @@ class JudgeOptions(TypedDict, total=False):
     requests_out: str | os.PathLike[str] | None
     replies_in: Sequence[str | os.PathLike[str]]
     made_by: str | None
-    ray: str | None
+    engine: str | None
     engine_class: str | None
     sample: float

@@ -309,7 +309,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
         (
             _python(_RUNS, "print(found._repr_html_())", "<table"),
             _python(_RUNS, "print(found)", "ndcg@5"),
-            _python(_RUNS, 'print(found["own.run"]["ndcg@5"].mean)', "0."),
+            _python(_RUNS, 'print(found["own.run"]["ndcg@5"].value)', "0."),
             _python(_RUNS, 'print(format(found["own.run"]["ndcg@5"], ".3f"))', "0."),
             _python(_RUNS, "print(rageval.compare(found)._repr_html_())", "lower"),
             _python(_RUNS, "print(found.to_latex())", "toprule"),

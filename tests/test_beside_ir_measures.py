@@ -110,7 +110,7 @@ def test_nothing_retrieved_and_nothing_judged() -> None:
 
     qrels, run = their_data()
     assert ir_measures.calc_aggregate([rageval.coverage @ 2], qrels, []) == {rageval.coverage @ 2: 0.0}
-    with pytest.warns(rageval.NothingJudged, match="none of the run's queries is judged"):
+    with pytest.warns(rageval.errors.NothingJudged, match="none of the run's queries is judged"):
         values = ir_measures.calc_aggregate([rageval.recall @ 2], qrels[:3], run[3:])
     assert values == {rageval.recall @ 2: 0.0}
 
@@ -167,7 +167,7 @@ def test_experiments_of_pyterrier(options: dict[str, Any]) -> None:
         pt = pytest.importorskip("pyterrier")
         topics, qrels, run = frames()
         systems = [pt.Transformer.from_df(run)] if "batch_size" in options else [run]
-        expected = [rageval.recall @ 2, rageval.ndcg @ 10]
+        expected = [rageval.recall @ 2, rageval.measures.ndcg @ 10]
         topics = topics[:2] if "batch_size" in options else topics  # it refuses batches without documents
         table = pt.Experiment(systems, topics, qrels, expected, names=["ours"], **options)
     scores = rageval.evaluate(expected, run, qrels[qrels["qid"].isin(topics["qid"])])

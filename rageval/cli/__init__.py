@@ -143,7 +143,7 @@ class _Commands(Group):
             with _interrupt_on_signals(), _print_warnings():
                 code = super().main(*args, **kwargs)
         except RagevalError as error:
-            _say(str(error))
+            _say(error.command_text())
             code = error.exit_code
         except click.ClickException as error:
             error.show()

@@ -226,7 +226,8 @@ class Options(Scoring):
     judge: Annotated[
         tuple[str, ...],
         opt.asked(
-            "The judge that the gate accepts; also asked by --aa and for what pytest recorded.",
+            "Who judges tables of answers (short needs no model). Of judgements, the judge that the gate"
+            " accepts; also asked by --aa and for what pytest recorded.",
             metavar="JUDGE",
         ),
     ] = ()
@@ -487,7 +488,7 @@ def _write_error(
     error: RagevalError | str, md: Path | None, json: Path | None, junit: Path | None = None
 ) -> None:
     """Write what kept the gate from gating, where a summary or a report was asked for."""
-    message = str(error)
+    message = error if isinstance(error, str) else error.command_text()
     if md:
         _write_text(md, markdown_of_error(message))
     if junit:

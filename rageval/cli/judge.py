@@ -237,11 +237,10 @@ class Options(Asking):
             metavar="ENGINE,…",
         ),
     ] = None
-    ray: Annotated[
+    engine: Annotated[
         str | None,
         opt.done(
             "Ask through Ray Data: ray (this machine's cluster), or ray://HOST:PORT.",
-            ("--engine",),
             metavar="ray[://ADDRESS]",
         ),
     ] = None
@@ -529,7 +528,7 @@ def _judgements(
 ) -> Iterable[dict[str, Any]]:
     """Return the judgements; as they are known, where nobody is waited for and none depends on the others."""
     is_alone = len(options.judges) == 1 and options.disagreements is None and settings.vote == "mean"
-    if is_alone and (settings.exchange is not None or settings.ray is not None):
+    if is_alone and (settings.exchange is not None or settings.engine is not None):
         return _unfenced_remarked(each_judgement(options.judges, rubric, material, settings, budget), rubric)
     return _ask_judges(rubric, material, options.judges, settings, options.disagreements, budget)
 

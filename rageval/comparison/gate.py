@@ -41,7 +41,15 @@ from rageval.core.record import plain_fields
 from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import Ruling
 from rageval.core.signature import join_signature
-from rageval.errors import InputError, MeasureError, MissingJudgements, Place, RagevalError, UsageError
+from rageval.errors import (
+    InputError,
+    MeasureError,
+    MissingJudgements,
+    OptionError,
+    Place,
+    RagevalError,
+    UsageError,
+)
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.opening import Source, as_local_file, name_of
 from rageval.files.plans import Look
@@ -365,6 +373,8 @@ def gate(
             far = _gate_against(candidate, anchor, far_settings, None, near.p_of_losses)
     except InputError as error:
         raise error.located(Place("with --anchor")) from None
+    except OptionError:
+        raise  # of what was asked for, whatever it is compared with
     except RagevalError as error:
         raise type(error)(f"with --anchor: {error}") from None
     verdicts = {near.verdict, far.verdict}
@@ -468,7 +478,10 @@ def _check_measures(candidate: GateSide, settings: GateSettings) -> None:
                 )
     for name in settings.fail_under:
         if name not in names:
-            raise UsageError(f"--fail-under {visible(name)}: is not gated; use one of {', '.join(names)}")
+            raise OptionError(
+                "{fail_under} {found}: is not gated; use one of {names}",
+                {"found": visible(name), "names": ", ".join(names)},
+            )
 
 
 def _check_comparable(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSettings) -> None:

@@ -8,6 +8,7 @@ lines take some twenty megabytes.
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -767,6 +768,9 @@ def judgement_line(judgement: Mapping[str, Any]) -> str:
     return as_line({key: value for key, value in judgement.items() if value is not None})
 
 
+_VERSION = re.compile(r"/v?\d.*|/\s*$", re.IGNORECASE | re.DOTALL)  # of a rubric
+
+
 @lru_cache(1024)  # labels are few, and each is that of many rows
 def folded(label: str) -> str:
     """Return a label as labels are compared: in lower case, with _ for blanks and hyphens."""
@@ -775,8 +779,10 @@ def folded(label: str) -> str:
 
 def _fold_statement(statement: Statement) -> Statement:
     label, status, rubric, importance, weight = statement
-    # Without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`.
-    rubric = rubric.partition("@")[0].partition("/")[0].partition(":")[0].strip().lower().replace("_", "-")
+    # Without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`. After a stroke it may also be
+    # the metric of a tool, `ragas/faithfulness`, which is no version of something.
+    rubric = _VERSION.sub("", rubric.partition("@")[0].partition(":")[0])
+    rubric = rubric.strip().lower().replace("_", "-")
     return Statement(None if label is None else folded(label), status, rubric, importance, weight)
 
 

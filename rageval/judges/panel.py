@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from rageval.core.remark import Remark
-from rageval.errors import InputError, JudgeFailed, UsageError
+from rageval.errors import InputError, JudgeFailed, OptionError, UsageError
 from rageval.judges import short
 from rageval.judges.asking import DEFAULT_PATIENCE, JobProgress, OnReply, Patience, ask_all
 from rageval.judges.base import (
@@ -258,7 +258,7 @@ class Settings:
         Ask nobody, and take replies from these files. The rest is missing.
     made_by
         What computed these replies: `"vllm,version=0.11.0,dtype=bfloat16,parallelism=tp2"`.
-    ray
+    engine
         Ask through Ray: `"ray"` for a cluster of this machine, or `"ray://HOST:PORT"`.
     engine_class
         `"module:Class"` with a method `generate(batch)`, which answers on each worker of Ray. By default vLLM
@@ -296,7 +296,7 @@ class Settings:
     requests_out: str | os.PathLike[str] | None = None
     replies_in: Sequence[str | os.PathLike[str]] = ()
     made_by: str | None = None
-    ray: str | None = None
+    engine: str | None = None
     engine_class: str | None = None
     sample: float = 1.0
     exchange: Exchange | None = field(default=None, repr=False)
@@ -304,27 +304,31 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse what could not be tried again, and a tiebreak where no vote can be tied."""
         if self.uses_files and (self.batch or self.max_cost is not None or self.max_calls is not None):
-            raise UsageError(
-                "--requests-out and --replies-in ask nobody, so there is no batch and no limit; leave out"
-                " --batch, --max-cost and --max-calls"
+            raise OptionError(
+                "{requests_out} and {replies_in} ask nobody, so there is no batch and no limit; leave out"
+                " {batch}, {max_cost} and {max_calls}"
             )
         if self.uses_files and self.is_cascade:
-            raise UsageError(
-                "--then and --keep-error cannot be combined with --requests-out and --replies-in"
+            raise OptionError(
+                "{then} and {keep_error} cannot be combined with {requests_out} and {replies_in}"
             )
-        if self.ray is not None and (self.batch or self.uses_files):
-            raise UsageError(
-                "--engine cannot be combined with --batch, --requests-out and --replies-in; choose one way"
-                " to ask"
+        if self.engine is not None and (self.batch or self.uses_files):
+            raise OptionError(
+                "{engine} cannot be combined with {batch}, {requests_out} and {replies_in}; choose one way to"
+                " ask"
             )
-        if self.ray is not None and self.ray != "ray" and not self.ray.startswith("ray://"):
-            raise UsageError(f"--engine {visible(self.ray)!r}: expected ray, or ray://HOST:PORT")
-        if self.engine_class is not None and self.ray is None:
-            raise UsageError("--engine-class needs --engine ray")
+        if self.engine is not None and self.engine != "ray" and not self.engine.startswith("ray://"):
+            raise OptionError(
+                "{engine} {found!r}: expected ray, or ray://HOST:PORT", {"found": visible(self.engine)}
+            )
+        if self.engine_class is not None and self.engine is None:
+            raise OptionError("{engine_class} needs {engine} ray")
         if self.engine_class is not None and not all(self.engine_class.partition(":")):
-            raise UsageError(f"--engine-class {visible(self.engine_class)!r}: expected module:Class")
+            raise OptionError(
+                "{engine_class} {found!r}: expected module:Class", {"found": visible(self.engine_class)}
+            )
         if self.made_by is not None and not self.replies_in:
-            raise UsageError("--made-by describes replies in files; needs --replies-in FILE")
+            raise OptionError("{made_by} describes replies in files; needs {replies_in}")
         if self.tiebreak is not None and self.vote not in ("majority", "median"):
             raise UsageError(
                 f"tiebreak: vote {visible(self.vote)!r} has no ties to break; expected majority or median"
@@ -342,24 +346,26 @@ class Settings:
         if self.gold is not None and not isinstance(self.gold, PeoplesLabels) and not self.gold:
             object.__setattr__(self, "gold", None)  # as the command says that there is none
         if (self.keep_error is None) != (self.gold is None):
-            raise UsageError(
-                "--keep-error and --gold (keep_error, gold in Python) need each other: human labels show"
-                " how often the judge errs"
+            raise OptionError(
+                "{keep_error} and {gold} need each other: human labels show how often the judge errs"
             )
         if self.then is not None and (self.ask is None) == (self.keep_error is None):
-            raise UsageError(
-                f"--then {visible(self.then)}: choose what goes to it with --ask SHARE, or with"
-                " --keep-error SHARE and --gold LABELS"
+            raise OptionError(
+                "{then} {found}: choose what goes to it with {ask}, or with {keep_error} and {gold}",
+                {"found": visible(self.then)},
             )
         if self.ask is not None and self.then is None:
-            raise UsageError("--ask: needs --then JUDGE (then= in Python)")
+            raise OptionError("{ask} needs {then}, another judge")
         if self.ask is not None and not 0 < self.ask <= 1:
-            raise UsageError(f"--ask {self.ask!r}: expected a share above 0, at most 1")
+            raise OptionError("{ask} {found!r}: expected a share above 0, at most 1", {"found": self.ask})
         if self.keep_error is not None and not 0 < self.keep_error < _MOST_ERROR:
-            raise UsageError(f"--keep-error {self.keep_error!r}: expected above 0 and below {_MOST_ERROR}")
+            raise OptionError(
+                "{keep_error} {found!r}: expected above 0 and below {most}",
+                {"found": self.keep_error, "most": _MOST_ERROR},
+            )
         if self.is_cascade and (self.vote != "mean" or self.tiebreak is not None or self.shard is not None):
-            raise UsageError(
-                "--then and --keep-error cannot be combined with votes or shards; leave these out"
+            raise OptionError(
+                "{then} and {keep_error} cannot be combined with votes or shards; leave these out"
             )
 
     @property
@@ -459,9 +465,10 @@ def each_judgement(
     if any(one not in NAMES for one in judges):
         _require_tasks(rubric, material)
     if settings.uses_files and all(isinstance(one, str) and asks_nobody(one) for one in judges):
-        raise UsageError(
-            f"--requests-out, --replies-in: {visible(str(judges[0]))} is no model, so it has no requests and"
-            " no replies; expected a model, such as openai:MODEL"
+        raise OptionError(
+            "{requests_out}, {replies_in}: {judge} is no model, so it has no requests and no replies;"
+            " expected a model, such as openai:MODEL",
+            {"judge": visible(str(judges[0]))},
         )
     for one in judges:
         yield from _ask_judge(one, rubric, material, settings, budget)
@@ -492,10 +499,13 @@ def _rows_of_all(
     rows = [*each_judgement(judges, rubric, material, settings, budget)]
     if settings.is_cascade:
         if len(judges) != 1:
-            raise UsageError(f"--then and --keep-error take one judge, found {len(judges)}")
+            raise OptionError(
+                "{then} and {keep_error} take one judge, found {number}", {"number": len(judges)}
+            )
         if settings.then in judges:
-            raise UsageError(
-                f"--then {visible(str(settings.then))}: expected a different judge from the first"
+            raise OptionError(
+                "{then} {found}: expected a different judge from the first",
+                {"found": visible(str(settings.then))},
             )
 
         def ask_next(places: set[tuple[str, ...]]) -> Iterable[dict[str, Any]]:
@@ -549,9 +559,10 @@ def prepare_settings(
     if settings.fit is not None and not isinstance(settings.fit, short.Curve):
         labels = labels_of(settings.fit, settings.gold_chosen, "a fit")
         if isinstance(settings.gold, PeoplesLabels) and (twice := labels.right.keys() & settings.gold.right):
-            raise UsageError(
-                f"--fit and --gold: {len(twice):,} answers have a label in both; a judge errs less on the"
-                " answers it was fitted on, so use others in --gold"
+            raise OptionError(
+                "{fit} and {gold}: {number:,} answers have a label in both; a judge errs less on the answers"
+                " it was fitted on, so use others in {gold}",
+                {"number": len(twice)},
             )
         fitted = short_fitted(labels, material)
         settings = replace(settings, fit=fitted.curve)
@@ -713,10 +724,12 @@ def _ready_client(
 
     Each work goes as far as the store has replies; what it lacks is asked, until it lacks nothing.
     """
-    if settings.ray is None:
+    if settings.engine is None:
         return _judge_client(who, settings, budget)
     if not isinstance(who, str):
-        raise UsageError(f"--engine: expected the name of a model, such as vllm:MODEL, found {who.name}")
+        raise OptionError(
+            "{engine}: expected the name of a model, such as vllm:MODEL, found {found}", {"found": who.name}
+        )
     choice = EngineChoice(who, settings.engine_class or "", settings.concurrency, _patience(settings))
 
     def client(write: Any) -> JudgeClient:
@@ -724,7 +737,7 @@ def _ready_client(
 
     with (
         Store(settings.store) as store,
-        closing(RayJob(settings.ray, choice, store, budget, JobProgress(quiet=settings.quiet))) as job,
+        closing(RayJob(settings.engine, choice, store, budget, JobProgress(quiet=settings.quiet))) as job,
     ):
         for work in works:
             while job.ask(missing_requests(lambda write, work=work: work(client(write)))):  # type: ignore[misc]
@@ -787,7 +800,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     part, _, whole = text.partition("/")
     # isdigit takes no sign and no blank; int would.
     if not (part.isdigit() and whole.isdigit() and 1 <= int(part) <= int(whole)):
-        raise UsageError(f"--shard {text!r}: expected I/N with I from 1 to N, such as 1/4")
+        raise OptionError("{shard} {found!r}: expected I/N with I from 1 to N, such as 1/4", {"found": text})
     return int(part) - 1, int(whole)
 
 

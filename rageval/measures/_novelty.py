@@ -6,7 +6,8 @@ All are sums of gains times discounts. What a document gains is said once, in `r
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from rageval.errors import MeasureError
 from rageval.measures import bounds, ties
@@ -27,12 +28,17 @@ _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
 _GREEDY = "greedy is not the best ideal there"
 
 
+def _limits(parameters: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the ends of a sum of gains; ndeval does not divide it at every cut-off."""
+    return 0.0, 1.0 if parameters["normalize"] == "independent" else math.inf
+
+
 @measure(
     sees="nuggets",
     intents=True,
     ties=ties.LOGARITHMIC_GAINS,
     bounds=bounds.ALPHA_DCG,
-    limits=(0.0, math.inf),
+    limits=_limits,
     peers={"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
     typeset=r"$\alpha$-DCG",
     papers=("clarke2008novelty",),
@@ -54,7 +60,8 @@ def alpha_dcg(
         J(d, n): 1 if document d supports nugget n, else 0
         c_n(i): how many documents above rank i support nugget n
 
-    Range: 0 to what documents that hold all the nuggets would gain; not comparable between queries.
+    Range: 0 to what documents that hold all the nuggets would gain; not comparable between queries. With
+    normalize=independent 0 to 1.
 
     Parameters:
         alpha: how little a nugget is worth when seen again: 0 the same, 1 nothing
@@ -139,6 +146,7 @@ def alpha_ndcg(
     intents=True,
     ties=ties.RECIPROCAL_GAINS,
     bounds=bounds.ERR_IA,
+    limits=_limits,
     peers={"ir_measures": "ERR_IA", "ndeval": "ERR-IA"},
     typeset="ERR-IA",
     papers=("chapelle2009expected",),
@@ -159,7 +167,10 @@ def err_ia(
         g_i: as in `alpha_dcg`
         S: attainable nuggets
 
-    Range: 0 to 1.
+    Range: 0 to 1; without the division, 0 to what documents that hold all the nuggets would gain.
+
+    Parameters:
+        normalize: `none` leaves out the division, `ndeval` leaves it out at rank 1 alone
 
     Peers: ndeval leaves the value at rank 1 undivided, so that its ERR-IA@1 can be 3.0;
     `normalize=ndeval` (or --compat pyndeval) does the same.

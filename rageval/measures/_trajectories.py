@@ -152,9 +152,8 @@ def nuggets_seen(trajectory: Trajectory, *, k: int | None = None, rel: Grade = 1
 
     Range: 0 to 1; grows with k.
 
-    >>> from rageval.trajectories import Step, Trajectory
+    >>> from rageval.trajectories import Step, Topic, Trajectory
     >>> from rageval.measures import nuggets_seen
-    >>> from rageval import Topic
     >>> topic = Topic.of({"n1": {"a": 1}, "n2": {"b": 1}})
     >>> nuggets_seen.value(Trajectory(topic, [Step("search", docs=("a",))]))
     0.5
@@ -173,9 +172,8 @@ def nugget_gain(trajectory: Trajectory, *, rel: Grade = 1) -> float:
 
     Range: 0 upwards.
 
-    >>> from rageval.trajectories import Step, Trajectory
+    >>> from rageval.trajectories import Step, Topic, Trajectory
     >>> from rageval.measures import nugget_gain
-    >>> from rageval import Topic
     >>> topic = Topic.of({"n1": {"a": 1}, "n2": {"b": 1}})
     >>> steps = [Step("search", docs=("a", "b")), Step("search", docs=("b",))]
     >>> nugget_gain.value(Trajectory(topic, steps))

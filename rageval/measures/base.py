@@ -632,28 +632,8 @@ def measure(
             )
     about = About(**facts)
     if function is None:
-        return lambda function: Measure(_of_one_query(function), about=about)
-    return Measure(_of_one_query(function), about=about)
-
-
-def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse a function of columns, as measures were until version 0.1."""
-    first = next(iter(_signature(function).parameters.values()), None)
-    if first and (first.name == "graded" or _names_of(first) == ("Graded",)):
-        raise MeasureError(
-            f"{function.__name__}: a measure is a function of one answer now, not of columns; instead of"
-            f" `def {function.__name__}({first.name}, …)` with an array of values, write"
-            f" `def {function.__name__}(answer: rageval.Assessment, …)` and return one number, such as the"
-            ' mean of [judgement.grade for judgement in answer.judged("nugget support")]'
-        )
-    if first and (first.name == "judged" or _names_of(first) == ("Judged",)):
-        raise MeasureError(
-            f"{function.__name__}: a measure is a function of one query now, not of columns; instead of"
-            f" `def {function.__name__}({first.name}, …)` with an array of values, write"
-            f" `def {function.__name__}(ranking, …)` and return one number, such as"
-            " len(ranking.hits(k, rel)) / ranking.relevant(rel)"
-        )
-    return function
+        return lambda function: Measure(function, about=about)
+    return Measure(function, about=about)
 
 
 def _names_of(parameter: inspect.Parameter) -> tuple[str, ...]:

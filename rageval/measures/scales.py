@@ -269,6 +269,15 @@ OF_RUNS = {False: "ndcg@10", True: "alpha_ndcg@10"}
 RUBRICS = frozenset(rubric for scale in ALL for rubric in scale.rubrics)
 
 
+def is_of_tool(rubric: str) -> bool:
+    """Return whether a rubric is a metric of another tool, which has a scale of its own.
+
+    >>> is_of_tool("ragas/faithfulness"), is_of_tool("liverag")
+    (True, False)
+    """
+    return "/" in rubric
+
+
 def usual_measure(rubric: str) -> str:
     """Return the measure that usually scores judgements by a rubric; "" where none does.
 

@@ -25,7 +25,7 @@ _MEASURES, _SCORES, _PAGE = "measures", "scores", "page"
 _OF_DOCUMENTS = frozenset({RUNS, JUDGED_DOCUMENTS})
 _OF_ANSWERS = frozenset({JUDGED_ANSWERS, ANSWERS})
 _UNKNOWN: frozenset[str] = frozenset()
-# What each parameter takes; judges may have names that are measures', too.
+# What each parameter takes; judges and rubrics may have names that are measures', too.
 _ACCEPTED = {
     "measures": frozenset({_MEASURES}),
     "run": frozenset({RUNS}),
@@ -36,7 +36,7 @@ _ACCEPTED = {
     "answers": _OF_ANSWERS,
     "scores": frozenset({_SCORES}),
     "path": frozenset({_PAGE}),
-    "rubric": _UNKNOWN,
+    "rubric": frozenset({_MEASURES}),
     "judges": frozenset({_MEASURES}),
 }
 _NOUNS = {

@@ -24,7 +24,7 @@ from rageval.files.opening import name_of
 from rageval.files.questions import read_answerable, read_facts
 from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, RankingPlace, Seen
 from rageval.measures.base import LOWER, POOL, Measure
-from rageval.measures.scales import ASPECTS, ATTESTED, OUTCOME, POSITION, RUBRICS, SUPPORT, Scale
+from rageval.measures.scales import ASPECTS, ATTESTED, OUTCOME, POSITION, RUBRICS, SUPPORT, Scale, is_of_tool
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -254,6 +254,7 @@ class ScaleJudgements:
 
     def _check(self) -> None:
         """Refuse the first row that says what the scale does not know, of the worst kind there is."""
+        self._refuse_metrics_of_tools()
         used = set(self._table.row_statement)
         labels = {
             scaled.label
@@ -274,6 +275,25 @@ class ScaleJudgements:
                 wrong.setdefault(kind, []).append((answer, row))
         if wrong:
             self._refuse(wrong[min(wrong)])
+
+    def _refuse_metrics_of_tools(self) -> None:
+        """Refuse an aspect of a known rubric by which another tool, with other grades, judged.
+
+        Its grades may well be within the limits here, and would silently mean something else; where they
+        are missing, the worst grade here is none of that tool's.
+        """
+        scale, rubric_of = self.scale, [statement.rubric for statement in self._table.said.words]
+        if not scale.aspects or not RUBRICS.issuperset(scale.rubrics) or not any(map(is_of_tool, rubric_of)):
+            return
+        for _, row in self.rows():
+            rubric = rubric_of[self._table.row_statement[row]]
+            if is_of_tool(rubric):
+                raise InputError(
+                    at=self._table.where(row),
+                    problem=f"judged by {visible(rubric)}, which is a metric of another tool",
+                    expected=f"{scale.expected} for {scale.name}",
+                    remedy=f"use grade(aspect={scale.aspects[0]}) for the tool's own grades",
+                )
 
     def _fault(self, scaled: _ScaledStatement | None, grade: float) -> int:
         """Return what is wrong with a row: 1, 2 or 3; 0 if nothing is."""

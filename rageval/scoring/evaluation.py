@@ -363,6 +363,12 @@ class Evaluator:
         # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
             ids, ours = self.qrels.query_ids, source.query_ids
+            if not ours:
+                raise InputError(
+                    at=Place(visible(source.name)),
+                    problem="is empty",
+                    expected="documents and scores",
+                )
             such_as = f"the run's queries are such as {visible(ours[0])!r}" if ours else ""
             raise InputError(
                 at=Place(visible(source.name)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Real
@@ -44,11 +44,6 @@ class _Float:
     """
 
     value: Any
-
-    @property
-    def mean(self) -> float:
-        """The same as `value`."""
-        return float(self.value)
 
     def __float__(self) -> float:
         return float(self.value)
@@ -178,7 +173,7 @@ class Score(_Float):
     bounds: tuple[float, ...] | None = None
     judges: Mapping[str, float] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
-    judged_by: Mapping[str, frozenset[Any]] = field(default_factory=dict)
+    judged_by: Mapping[str, frozenset[Hashable]] = field(default_factory=dict)
     spread: SpreadOfAnswers | None = None
     said_by: tuple[str, ...] = ()
     people: People | None = None

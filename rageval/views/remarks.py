@@ -855,7 +855,8 @@ WORDS: dict[str, Words] = {
         "short: was wrong on ",
         Each("percents", "{0:.1f}", " and "),
         " of 100 human-labeled answers on the two sets measured ({datasets}: English, short facts). It may"
-        " err more on other data, and accepts wrong answers that name the right one (docs/short.md)",
+        " err more on other data, and accepts wrong answers that name the right one (see the page short of"
+        " the documentation)",
     ),
     "not_english": (
         "short: {number:,} of {total:,} questions do not look English; it was fitted and measured on English,"

@@ -547,8 +547,8 @@ class TestFromPython:
     @pytest.mark.parametrize(
         ("run", "expected"),
         [
-            ({}, "none of its 0 queries is judged"),
-            ({"q": {}}, "none of its 0 queries is judged"),
+            ({}, "run: is empty"),
+            ({"q": {}}, "run: is empty"),
             ({"q": {"a": math.nan}}, "run:1: expected a finite number as score, found nan"),
             ({"q": {"b": 1.0, "a": math.inf}}, "run:2: expected a finite number as score, found inf"),
             ({"q": {"a": 10**400}}, "run:1: expected a finite number as score"),

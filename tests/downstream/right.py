@@ -55,7 +55,7 @@ def many(runs: list[Path]) -> list[float]:
 def gained(runs: dict[str, RunLike], qrels: QrelsLike) -> float:
     table = rageval.evaluate("rr", runs, qrels)
     old, new = (table[name]["rr"] for name in ("old", "new"))
-    print(f"{old:.3f} -> {new:.3f}", old.mean, new > 0.5, max(table, key=lambda run: table[run]["rr"].value))
+    print(f"{old:.3f} -> {new:.3f}", old.value, new > 0.5, max(table, key=lambda run: table[run]["rr"].value))
     return (new - old) / old
 
 

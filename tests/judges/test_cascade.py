@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -141,18 +143,30 @@ def test_one_label_of_each_question_counts() -> None:
     [
         ({"then": "contains"}, "what goes to it"),
         ({"then": "contains", "ask": 0.1, "keep_error": 0.1, "gold": [{}]}, "what goes to it"),
-        ({"ask": 0.1}, "needs --then JUDGE"),
+        ({"ask": 0.1}, "ask= needs then="),
         ({"ask": 1.5, "then": "contains"}, "a share above 0"),
         ({"keep_error": 0.6, "gold": [{}]}, "above 0 and below"),
         ({"keep_error": 0.05}, "need each other"),
         ({"gold": [{}]}, "need each other"),
         ({"then": "contains", "ask": 0.1, "vote": "majority"}, "votes or shards"),
         ({"then": "contains", "ask": 0.1, "shard": "1/2"}, "votes or shards"),
+        ({"requests_out": "o", "batch": True}, "requests_out= and replies_in= ask nobody"),
+        ({"then": "contains", "ask": 0.1, "requests_out": "o"}, "cannot be combined with requests_out="),
+        ({"engine": "{ray}"}, "^engine= '{ray}': expected ray, or ray://HOST:PORT$"),
+        ({"engine": "ray", "batch": True}, "engine= cannot be combined with batch="),
+        ({"engine_class": "a:B"}, "engine_class= needs engine="),
+        ({"engine": "ray", "engine_class": "a"}, "engine_class= 'a': expected module:Class"),
+        ({"made_by": "vllm"}, "made_by= describes"),
     ],
 )
-def test_half_a_cascade_is_refused(options: dict[str, Any], what: str) -> None:
-    with pytest.raises(UsageError, match=what):
+def test_settings_that_do_not_go_together_are_refused(options: dict[str, Any], what: str) -> None:
+    """By the names that Python has for them, and on the command line by those there."""
+    with pytest.raises(UsageError, match=what) as refused:
         Settings(**options)
+    assert "--" not in str(refused.value)
+    assert "= " not in refused.value.command_text()
+    assert re.search("--[a-z]+", refused.value.command_text())
+    assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
 
 
 def test_a_judge_without_chances_and_several_judges_are_refused() -> None:

@@ -157,7 +157,7 @@ def test_two_drivers_do_not_pay_for_the_same(pool: type[Pool]) -> None:
 @pytest.mark.filterwarnings("ignore:many")
 def test_python_asks_through_it_too(pool: type[Pool]) -> None:
     judged = rageval.judge(
-        "crag", "many", "vllm:m", "crag_score", ray="ray", engine_class="stub_engine:FairEngine"
+        "crag", "many", "vllm:m", "crag_score", engine="ray", engine_class="stub_engine:FairEngine"
     )
     assert judged.scores["ours"]["crag_score"].value == pytest.approx(1 / 3)
 

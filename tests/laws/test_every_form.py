@@ -254,6 +254,8 @@ def test_grades_are_not_taken_for_scores(tmp_path: Path) -> None:
         ("rr", QRELS, QRELS, "expected a run"),
         ("rr", 7, QRELS, "expected a run"),
         ("rr", [ScoredDoc("zz", "a", 1.0)], QRELS, "none of its 1 queries is judged"),
+        ("rr", {}, QRELS, "run: is empty; expected documents and scores"),
+        ("rr", {"7640": {}}, QRELS, "run: is empty; expected documents and scores"),
     ],
 )
 def test_other_mistakes_keep_their_message(measures: Any, run: Any, qrels: Any, message: str) -> None:
@@ -261,3 +263,9 @@ def test_other_mistakes_keep_their_message(measures: Any, run: Any, qrels: Any, 
         rageval.evaluate(measures, run, qrels)
     assert message in str(refused.value)
     assert "the order is" not in str(refused.value)
+
+
+def test_a_measure_that_is_no_rubric_is_not_in_the_wrong_place() -> None:
+    for rubric in ("faithfulness", "crag_score"):
+        with pytest.raises(rageval.UsageError, match=f"^rubric '{rubric}': expected one of"):
+            rageval.judge(rubric, ANSWERS, "contains")

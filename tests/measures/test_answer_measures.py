@@ -321,6 +321,23 @@ class TestLiveRag:
         ]
         assert shares == [1 / 4, 1 / 4, 1 / 4]
 
+    @pytest.mark.parametrize("measure", ["correctness", "faithfulness", "faithfulness_share(level=0)"])
+    @pytest.mark.parametrize("last", [{"grade": 0.5}, {"status": "error"}])
+    def test_metrics_of_tools_are_not_on_this_scale(self, measure: str, last: dict[str, Any]) -> None:
+        """Their grades would fit, and a failed one would be filled with a grade that the tool never gives."""
+        aspect = measure.partition("_")[0]
+        by_tool = row("2", aspect=aspect, rubric=f"ragas/{aspect}", **last)
+        for judged in ([by_tool], [row("1", aspect=aspect, rubric="liverag", grade=1), by_tool]):
+            for on_missing in ("error", "skip", "worst"):
+                with pytest.raises(
+                    InputError, match=rf"judgements:{len(judged)}: judged by .*; use grade\(aspect={aspect}\)"
+                ):
+                    evaluate_answers(measure, judged, on_missing=on_missing)
+        own = evaluate_answers(f"grade(aspect={aspect})", [by_tool], on_missing="worst")["r"]
+        assert own.scores[0].value == last.get("grade", 0.0)
+        # Judgements without a rubric, or by one of one's own, are still on it.
+        assert value(measure, [row("1", aspect=aspect, rubric="mine", grade=0)]) in (0.0, 1.0)
+
 
 FULL, HALF_SUPPORT, NONE = "full_support", "partial_support", "no_support"
 PRECISIONS = [f"citation_precision(citations={which})" for which in ("first", "all", "micro")]
@@ -703,17 +720,6 @@ class TestYourOwn:
             evaluate_answers(
                 broken, [*self.JUDGED[:3], *nuggets(("okay", NOT), ("okay", NOT), query="other")]
             )
-
-    def test_a_measure_of_columns_is_told_the_new_form(self) -> None:
-        def by_name(graded, *, credit: float = 0.5):  # type: ignore[no-untyped-def]
-            return graded
-
-        def by_type(them: Graded) -> float:  # type: ignore[name-defined]  # noqa: F821
-            return 0.0
-
-        for function in (by_name, by_type):
-            with pytest.raises(MeasureError, match=r"of one answer now.*answer: rageval.Assessment"):
-                rageval.measure(function)
 
 
 def test_a_judge_who_ranked_nothing_is_not_among_the_judges_of_ranks() -> None:

@@ -63,6 +63,37 @@ def test_every_law_holds_or_has_its_counterexample(measure: rageval.Measure, nam
         assert not RUN_LAWS[name](measure, drawn, rng), f"{name} holds of {measure}: remove it from FALSE"
 
 
+def variants(measure: rageval.Measure) -> list[rageval.Measure]:
+    """The measure with every choice and every end of each of its parameters, without and with cut-offs."""
+    chosen = [
+        (of.name, of.kind(value))
+        for of in measure.declared.values()
+        for value in of.choices or of.limits or ()
+    ]
+    forms = [measure, *(measure(**{name: value}) for name, value in chosen if name != "rel")]
+    return [
+        form if k is None else form @ k
+        for form in forms
+        for k in (None, 1, 2, K)
+        if k is None or form.takes_k
+    ]
+
+
+@pytest.mark.slow
+def test_values_are_between_the_ends_that_parameters_have() -> None:
+    """Of topics with several nuggets a document; the greedy ideal alone may be passed."""
+    measures = list(dict.fromkeys(form for measure in OF_RUNS.values() for form in variants(measure)))
+    for seed in range(CASES // 4):
+        drawn = case(random.Random(seed))
+        for measure, score in zip(
+            measures, rageval.evaluate(measures, drawn.run, drawn.qrels).values(), strict=True
+        ):
+            low, high = measure.ends
+            values = [value for value in score.numbers if value == value]
+            top = float("inf") if measure.about.above_1 else high + SLACK
+            assert all(low - SLACK <= value <= top for value in values), (measure, seed, values)
+
+
 def test_the_table_names_laws_and_measures_that_exist() -> None:
     assert set(FALSE) <= set(RUN_LAWS)
     assert {name for names in FALSE.values() for name in names} <= set(OF_RUNS)
@@ -186,7 +217,7 @@ def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: RunCase, k: 
     counted = {q: {doc: len(n) for doc, n in supported(judged).items()} for q, judged in drawn.qrels.items()}
     values = by_query(with_cutoff(alpha_ndcg(alpha=0), k), drawn.run, drawn.qrels)
     assert values == pytest.approx(
-        by_query(with_cutoff(rageval.ndcg, k), drawn.run, counted), rel=0, abs=SLACK
+        by_query(with_cutoff(rageval.measures.ndcg, k), drawn.run, counted), rel=0, abs=SLACK
     )
 
 

@@ -224,14 +224,6 @@ def test_a_measure_may_return_any_kind_of_number(value: object) -> None:
     assert rageval.evaluate(right, RUN, QRELS)["right"].value == 1.0
 
 
-def test_a_measure_of_columns_is_refused_where_it_is_defined() -> None:
-    with pytest.raises(rageval.MeasureError, match=r"write `def old\(ranking, …\)` and return one number"):
-
-        @rageval.measure
-        def old(judged, *, k=None):
-            return judged.sum(judged.hits(k).query)
-
-
 def test_a_measure_from_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     from importlib.metadata import EntryPoint, EntryPoints
 

@@ -173,7 +173,7 @@ class TestCauses:
             {str(q): {f"p_{draw.randrange(9)}_{draw.random()}": 1 for _ in range(40)} for q in range(9)}
             for _ in range(2)
         )
-        with pytest.raises(rageval.NothingJudged, match="of one collection"):
+        with pytest.raises(rageval.errors.NothingJudged, match="of one collection"):
             rageval.evaluate("rr", run, qrels, nothing_judged="error")
 
     def test_of_queries_that_are_numbered_otherwise(self, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ class TestCauses:
 
 class TestPython:
     def test_warns_once_and_gives_zeros(self, rechunk: str) -> None:
-        with pytest.warns(rageval.NothingJudged) as caught:
+        with pytest.warns(rageval.errors.NothingJudged) as caught:
             scores = rageval.evaluate("alpha_ndcg@10, recall@20", rechunk, QRELS)
         (warning,) = caught
         assert str(warning.message).startswith(SAID + CAUSE)

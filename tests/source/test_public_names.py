@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
@@ -19,18 +21,19 @@ from rageval.measures import builtin
 
 PROMISED = [
     "Assessment",
+    "Comparison",
     "Evaluator",
     "InputError",
     "Measure",
     "MeasureError",
-    "NothingJudged",
     "Qrels",
     "RagevalError",
     "Ranking",
     "Run",
+    "Score",
     "Scores",
     "Share",
-    "Topic",
+    "UsageError",
     "__version__",
     "alpha_ndcg",
     "compare",
@@ -41,7 +44,6 @@ PROMISED = [
     "gate",
     "judge",
     "measure",
-    "ndcg",
     "parse_measure",
     "read_judgements",
     "read_qrels",
@@ -139,6 +141,21 @@ def test_the_page_of_what_is_public_names_every_public_room() -> None:
         module = importlib.import_module(f"rageval.{room}")
         for name in module.__all__:
             assert getattr(module, name) is not None
+
+
+@pytest.mark.slow
+def test_every_public_package_is_there_once_rageval_is_imported() -> None:
+    """Whatever was not imported before."""
+    packages = sorted({*ROOMS, "interop", "typing"})
+    assert set(packages) <= set(dir(rageval))
+    code = (
+        "import sys\nfor name in sys.argv[1:]:\n"
+        " for module in [module for module in sys.modules if module.startswith('rageval')]:\n"
+        "  del sys.modules[module]\n"
+        " import rageval\n"
+        " assert getattr(rageval, name).__name__ == 'rageval.' + name"
+    )
+    subprocess.run([sys.executable, "-c", code, *packages], check=True)
 
 
 # Class names that mean two things yet. This list only ever gets shorter.
