@@ -165,7 +165,7 @@ def run_vectors() -> list[RunVector]:
 
 def answer_vector(name: str, about: str, given: laws.Table, measures: list[str], **more: Any) -> AnswerVector:
     on_missing = more.get("options", {}).get("on_missing", "skip")
-    scores = laws.slowly()(measures, given, on_missing)
+    scores = laws.slowly(measures, given, on_missing)
     expected = {
         measure: {
             f"{run}/{query}": value

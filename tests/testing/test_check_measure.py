@@ -253,7 +253,7 @@ def test_every_law_that_must_hold_was_broken_by_some_fault_or_is_tried_elsewhere
     words = "|".join(words for *_, words in FAULTS.values())
     elsewhere = {
         "parses_back",  # test_measure_objects
-        "increasing_maps_of_scores_change_no_digit",  # of the reader, not of measures: test_power
+        "increasing_maps_of_scores_change_no_digit",  # of the reader, not of measures: test_laws
         "a_pooled_share_is_between_the_shares",  # below
     }
     broken = {law for law in LAWS[RunCase] if any(part in law.replace("_", " ") for part in words.split("|"))}
