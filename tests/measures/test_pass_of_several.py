@@ -157,7 +157,7 @@ def test_compare_says_more_questions_or_more_answers(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "of the variance is between answers to one question: more of them (repeat) help" in result.stderr
     assert "more answers each" in result.stderr
-    assert "pass_all@2" in result.stdout
+    assert "pass^2" in result.stdout
 
 
 @pytest.mark.nightly
