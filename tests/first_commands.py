@@ -194,12 +194,12 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
         ragas_lines,
         (
             _python(_FRAMES, "print(judged.scores)", "-0.2"),
-            _python(_FRAMES, "print(rageval.compare(judged.scores))", "lower"),
+            _python(_FRAMES, "print(rageval.compare(judged.scores))", "higher"),
             _python(_FRAMES, "print(judged.to_pandas().shape)", "60"),
             _python(_FRAMES, "print(judged.failed)", "[]"),
             _python(_FRAMES, 'judged.save("judged.jsonl")'),
             Typed("rageval judged.jsonl", shows="crag_score"),
-            Typed("rageval compare judged.jsonl", shows="lower"),
+            Typed("rageval compare judged.jsonl", shows="higher"),
             _python(_FRAMES, 'print(float(judged.scores["after"]["crag_score"]))', "0.6"),
             _python(
                 _FRAMES, 'print(rageval.gate(after, baseline=before, judge="short", margin=0.05))', "ship"
@@ -219,7 +219,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
                 shows="0.",
             ),
             Typed("rageval score submissions/team0.csv submissions/team11.csv", shows="crag_score"),
-            Typed("rageval compare submissions/team0.csv submissions/team11.csv", shows="lower"),
+            Typed("rageval compare submissions/team0.csv submissions/team11.csv", shows="higher"),
             Typed("rageval judge crag submissions/team3.csv -o judged.jsonl"),
             Typed("rageval label agree judged.jsonl labels.jsonl", (0, 2)),
             Typed("rageval label plan judged.jsonl -n 5 -o plan.jsonl", shows="5 of"),
@@ -261,7 +261,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
         (
             Typed("rageval demo", shows="rageval-demo/v2.csv"),
             Typed("rageval rageval-demo/run.trec rageval-demo/qrels.nugget -m alpha_ndcg@5", shows="0."),
-            Typed("rageval compare rageval-demo/v1.csv rageval-demo/v2.csv", shows="lower"),
+            Typed("rageval compare rageval-demo/v1.csv rageval-demo/v2.csv", shows="higher"),
             Typed("rageval", (0, 2), "score"),
             Typed("rageval --help", shows="score"),
             Typed("rageval evaluate rageval-demo/run.trec", (2,), "rageval score"),
