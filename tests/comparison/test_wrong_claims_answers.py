@@ -324,7 +324,7 @@ ZEROS = [
         },
         "compare j -m correctness",
         0,
-        [",lower by A,,,theirs"],
+        [",higher by A,,,theirs"],
         ["produced nothing"],
     ),
     Attempt(

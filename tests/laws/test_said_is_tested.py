@@ -169,7 +169,8 @@ def of_latex(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
 
 def of_markdown(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
     runs = {letter: run for run, letter in letters_of(comparison).items()}
-    lines = itertools.takewhile(str.strip, lines_of(comparison, "md"))
+    table = itertools.dropwhile(lambda line: not line.startswith("|"), lines_of(comparison, "md"))
+    lines = itertools.takewhile(str.strip, table)
     for row in [line.replace("\\", "").strip("| ").split(" | ") for line in list(lines)[2:]]:
         for measure, cell in zip(comparison.measures, row[2:], strict=True):
             letters = cell.partition(" > ")[2]
