@@ -357,7 +357,7 @@ def test_a_floor_blocks_whatever_the_baseline_has() -> None:
         "block",
         ["coverage is 0.5000, below 0.6 (--fail-under)"],
     )
-    with pytest.raises(UsageError, match="^fail_under= recall: is not gated"):
+    with pytest.raises(UsageError, match=r"^fail_under= recall: is not gated"):
         gate_values(HALF, HALF, fail_under={"recall": 0.6})
 
 

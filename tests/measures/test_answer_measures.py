@@ -526,7 +526,7 @@ class TestCitations:
             row("p", "s", item_id="a", aspect="0", label=FULL, sentences=1),
         ]
         judged += [row("p", item_id="a", aspect="0", label=FULL, sentences=1)]
-        with pytest.raises(MissingJudgements, match="s: 1 judgements"):
+        with pytest.raises(MissingJudgements, match="s: 1 judgement "):
             evaluate_answers("citation_recall", judged)
         with pytest.warns(match="s: answered 1 of 2 queries; the others .* are missing in citation_recall"):
             score = evaluate_answers("citation_recall", judged, on_missing="skip")["s"]["citation_recall"]

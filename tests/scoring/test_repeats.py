@@ -130,7 +130,7 @@ def test_a_second_answer_is_an_error_unless_it_is_another_repeat(tmp_path: Path)
 def test_a_repeat_that_failed_is_missing() -> None:
     judged = [row("q1", 1, grade=1.0), row("q1", 2, status="error")]
     judged += [row("q2", 1, grade=0.5), row("q2", 2, grade=0.5)]
-    with pytest.raises(MissingJudgements, match="1 judgements that grade needs are missing") as caught:
+    with pytest.raises(MissingJudgements, match="1 judgement that grade needs is missing") as caught:
         value("grade", judged)
     assert "its value lies between 0.5000 and 0.7500" in str(caught.value)
     assert value("grade", judged, on_missing="skip") == 0.75
