@@ -210,7 +210,32 @@ def length(sentences: Iterable[str], rule: str = "nfkc") -> int:
 def count_noun(count: int, noun: str) -> str:
     """Return the number and its noun.
 
-    >>> count_noun(1, "row"), count_noun(2000, "row")
-    ('1 row', '2,000 rows')
+    >>> count_noun(1, "row"), count_noun(2000, "row"), count_noun(2, "judged query")
+    ('1 row', '2,000 rows', '2 judged queries')
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else re.sub('(?<![aeiou])y$', 'ie', noun) + 's'}"
+
+
+_VERBS = {"are": "is", "were": "was", "have": "has", "count": "counts", "differ": "differs"}
+_VERB = "|".join(_VERBS)
+_OF_NOUN = re.compile(  # the first verb, unless of another clause, and one that "and" joins to it
+    rf"^((?:(?!\b(?:which|where)\b).)*?)\b({_VERB})\b(?:(.*?\band )({_VERB})\b)?"
+)
+_NO_NOUNS = {"is", "has", "was"}
+
+
+def of_one(words: str) -> str:
+    """Return words that follow a number, where it is 1: with a plural noun, and its verbs.
+
+    >>> of_one("queries of the run are not judged, and count as missing"), of_one("is unjudged")
+    ('query of the run is not judged, and counts as missing', 'is unjudged')
+    >>> of_one("rankings lack the order in which answers were shown")
+    'ranking lack the order in which answers were shown'
+    """
+    noun, blank, rest = words.partition(" ")
+    if not noun.endswith("s") or noun in _NO_NOUNS:
+        return words
+    rest = _OF_NOUN.sub(
+        lambda verbs: "".join(_VERBS.get(part or "", part or "") for part in verbs.groups()), rest
+    )
+    return re.sub("ie$", "y", noun[:-1]) + blank + rest

@@ -62,7 +62,7 @@ from rageval.scoring.scores import (
     undefined_remarks,
 )
 from rageval.subjects import ANSWERS, require_kind
-from rageval.text import visible
+from rageval.text import count_noun, visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
@@ -757,7 +757,8 @@ def _complaint(run: str, score: Score) -> str:
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(score.lost.items()))
     low, high = score.bounds or (math.nan, math.nan)
     return (
-        f"{visible(run)}: {score.missing:,} judgements that {score.measure} needs are missing ({counts});"
+        f"{visible(run)}: {count_noun(score.missing, 'judgement')} that {score.measure} needs"
+        f" {'is' if score.missing == 1 else 'are'} missing ({counts});"
         f" its value lies between {low:.4f} and {high:.4f}"
         + (f"; {score.measure.about.lacking}" if score.measure.about.lacking and ABSENT in score.lost else "")
         + (f"; it needs the importance of each nugget: {GIVE_NUGGETS}" if UNRATED in score.lost else "")

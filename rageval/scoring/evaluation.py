@@ -67,7 +67,7 @@ from rageval.scoring.sources import (
     whole_qrels,
 )
 from rageval.subjects import RUNS, SubjectKind, kind_of_measure, require_kind
-from rageval.text import visible
+from rageval.text import count_noun, visible
 
 if TYPE_CHECKING:
     from rageval.scoring.gold import Draw, Gold
@@ -372,8 +372,8 @@ class Evaluator:
             such_as = f"the run's queries are such as {visible(ours[0])!r}" if ours else ""
             raise InputError(
                 at=Place(visible(source.name)),
-                problem=f"none of its {notes.queries_in_run:,} queries is judged in"
-                f" {visible(self.qrels.name)} ({len(ids):,} queries, such as {visible(ids[0])!r})",
+                problem=f"none of its {count_noun(notes.queries_in_run, 'query')} is judged in"
+                f" {visible(self.qrels.name)} ({count_noun(len(ids), 'query')}, such as {visible(ids[0])!r})",
                 expected="a run and judgements of the same topics",
                 remedy=near_misses(ours, ids) or such_as,
             )

@@ -15,7 +15,7 @@ from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
 from rageval.scoring.scores import Score, Scores
 from rageval.table import latex_text, latex_typeset
-from rageval.text import visible
+from rageval.text import count_noun, visible
 from rageval.version import __version__
 from rageval.views.bases import IF_DRAWN, NO_WINNER, name_judges, name_labels
 from rageval.views.comparisons import (
@@ -194,7 +194,7 @@ def _join_words(words: Sequence[str]) -> str:
 
 def _query_counts(queries: Sequence[int]) -> str:
     least, most = min(queries), max(queries)
-    return f"{f'{least:,} to ' * (least < most)}{most:,} quer{'y' if most == 1 else 'ies'}"
+    return f"{f'{least:,} to ' * (least < most)}{count_noun(most, 'query')}"
 
 
 def _judge_sentences(bases: Mapping[str, Basis]) -> Iterator[str]:

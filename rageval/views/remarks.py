@@ -437,7 +437,9 @@ WORDS: dict[str, Words] = {
     # scores of runs
     "adaptive_judgements": ADAPTIVE,
     "ignored_columns": "ignored columns: {columns}",
-    "weights_of_unjudged_nuggets": "{number:,} weights of {file} are for unjudged nuggets (ignored)",
+    "weights_of_unjudged_nuggets": (
+        "{number:,} weights of {file} {number:is|are} for unjudged nuggets (ignored)"
+    ),
     "needs_nuggets": (
         "needs nuggets, but {file} names none",
         Choice("unread", {(): ""}, " (ignored columns: {unread})"),
@@ -546,9 +548,8 @@ WORDS: dict[str, Words] = {
         " importance in the judgements"
     ),
     "unjudged_nuggets": (
-        "{number:,} nuggets of {file} were not judged, the first {nugget:'.60'} of query {query!r}; no"
-        " measure"
-        " counts them"
+        "{number:,} nuggets of {file} {number:was|were} not judged, the first {nugget:'.60'} of query"
+        " {query!r}; no measure counts them"
     ),
     "unrated_nuggets": "{number:,} judged nuggets have neither importance nor weight in {file}",
     "answers_without_reference": (
@@ -859,8 +860,8 @@ WORDS: dict[str, Words] = {
         " the documentation)",
     ),
     "not_english": (
-        "short: {number:,} of {total:,} questions do not look English; it was fitted and measured on English,"
-        " so its error rate here is unknown"
+        "short: {number:,} of {total:,} questions {number:does|do} not look English; it was fitted and"
+        " measured on English, so its error rate here is unknown"
     ),
     "long_answers": (
         "short: {number:,} of {total:,} answers are longer than any it was fitted on ({words:,} words)"
@@ -1006,7 +1007,7 @@ WORDS: dict[str, Words] = {
         ", so it is joined by the questions",
     ),
     "systems_named_alike": "several tables call their system {name}: they are {names} here",
-    "lost_in_reports": "{number:,} reports written as {form} lose {lost}",
+    "lost_in_reports": "{number:,} reports written as {form} {number:loses|lose} {lost}",
     "dataset_not_compared": "{name}: not compared ({error})",
     # bundles
     "bundle_without_digest": "that this is the bundle you were given; check it with --sha256",

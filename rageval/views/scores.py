@@ -36,7 +36,7 @@ from rageval.table import (
     lines,
     or_none,
 )
-from rageval.text import visible
+from rageval.text import count_noun, visible
 from rageval.version import __version__
 from rageval.views.bases import correction_notes, describe_basis, uncorrected_notes
 
@@ -79,7 +79,7 @@ class ScoresDisplay(Display[Scores]):
         names = [str(score.measure) for score in self.shown.scores]
         width = max(map(len, names), default=0)
         count = max((score.queries for score in self.shown.scores), default=0)
-        head = f"{visible(self.shown.run)}: {_with_noun(count, 'query', 'queries')}"
+        head = f"{visible(self.shown.run)}: {count_noun(count, 'query')}"
         rows = []
         for name, score in zip(names, self.shown.scores, strict=True):
             judged = "" if score.people is None else f"  (judge {score.value:.4f})"
@@ -116,16 +116,12 @@ class ScoresTableDisplay(Display[ScoresTable]):
                 rows[-1].append(None if score is None else _estimate_cell(score))
                 rows[-1] += [None if score is None else score.value] * (name in corrected)
         count = max((len(score.query_ids) for scores in results for score in scores.scores), default=0)
-        title = f"{_with_noun(len(results), 'run', 'runs')}, {_with_noun(count, 'query', 'queries')}"
+        title = f"{count_noun(len(results), 'run')}, {count_noun(count, 'query')}"
         return Table(columns, rows, title=_titled(title, bool(corrected)))
 
 
 def _titled(title: str, are_corrected: bool) -> str:
     return f"{title}, corrected by labels" if are_corrected else title
-
-
-def _with_noun(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def typeset(name: str, better: str) -> str:

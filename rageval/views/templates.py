@@ -8,6 +8,7 @@ Numbers are formatted as `str.format` does it. Besides that there are these form
 | `{name:'.60'}` | a text | its first 60 characters in quotes |
 | `{are_clusters:clusters\\|queries}` | a flag | the first if it is true |
 | `{number:topic\\|topics}` | a number | the first if it is 1 |
+| `{number:,} topics are` | a number | the same, of 1 `1 topic is` |
 | `{names:length}` | a list | how many it has |
 | `{names}`, `{names:and}`, `{names:;}` | a list | joined by `, `, by ` and `, by `; ` |
 | `{names:… {number}}` | the first of a number of names | `a, b, c, …` |
@@ -24,9 +25,10 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any, TypeAlias
 
-from rageval.text import visible
+from rageval.text import of_one, visible
 
 SHOWN = 3  # examples in a text
+_COUNTED = re.compile(r"\{(\w+)(?::,)?\} ([a-z]+s\b[^{}.;:(]*)")  # a number, its noun, and a verb
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +122,15 @@ def fill(template: Template, facts: Mapping[str, Any], words: WordFormatter | No
 
     >>> fill("{number} {number:topic|topics}: {names:… {number}}", {"number": 1, "names": ("a",)})
     '1 topic: a'
+    >>> fill("{number:,} queries of the run are not judged", {"number": 1})
+    '1 query of the run is not judged'
     >>> fill("{names:4 in all}", {"names": ("a", "b", "c")})
     'a, b, c and 1 more'
     """
     words = words or WordFormatter()
     match template:
         case str():
-            return words.vformat(template, (), facts)
+            return words.vformat(_agreeing(template, facts), (), facts)
         case Choice():
             return fill(template.by_value.get(facts[template.fact], template.otherwise), facts, words)
         case Each():
@@ -134,3 +138,14 @@ def fill(template: Template, facts: Mapping[str, Any], words: WordFormatter | No
             return template.between.join(words.vformat(template.member, member, {}) for member in members)
         case _:
             return "".join(fill(part, facts, words) for part in template)
+
+
+def _agreeing(template: str, facts: Mapping[str, Any]) -> str:
+    """Return the template with the nouns and verbs of one where a number is 1."""
+
+    def agree(counted: re.Match[str]) -> str:
+        name, words = counted.groups()
+        is_one = type(facts.get(name)) is int and facts[name] == 1
+        return counted[0].removesuffix(words) + of_one(words) if is_one else counted[0]
+
+    return _COUNTED.sub(agree, template)

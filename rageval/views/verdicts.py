@@ -13,6 +13,7 @@ from rageval.core.basis import Basis, BasisKind
 from rageval.core.ruling import Ruling
 from rageval.measures.base import LOWER, NEITHER
 from rageval.table import finite
+from rageval.text import count_noun
 from rageval.views.bases import NO_WINNER, describe_basis
 
 if TYPE_CHECKING:
@@ -149,14 +150,14 @@ def _gap(report: _Record, pair: _Record, places: int) -> str:
 
     Labels of a plan that compares two systems correct their difference, and no mean.
     """
-    shared = _count(pair["queries"], "query", "queries")
+    shared = count_noun(pair["queries"], "query")
     cells = [_cells_by(report, pair["measure"])[pair[name]] for name in ("other", "run")]
     means, over = "", f" over {shared}"
     if all(cell["value"] is not None for cell in cells):
         values = [f"{cell['value']:.{places}f}" for cell in cells]
         if {cell["queries"] for cell in cells} != {pair["queries"]}:
             # A mean rests on queries that the difference does not rest on.
-            counts = [_count(cell["queries"], "query", "queries") for cell in cells]
+            counts = [count_noun(cell["queries"], "query") for cell in cells]
             values = [f"{value} ({count})" for value, count in zip(values, counts, strict=True)]
             over = f" over the {shared} that both have"
         means = f"{' → '.join(values)}, "
@@ -192,7 +193,7 @@ def _comparison_sentence(report: _Record, measure: str, pairs: Sequence[_Record]
     open_ = [_other(pair, chosen) for pair in unknown if pair["ruling"] in _OPEN]
     rest = len(unknown) - len(open_)  # refused, or of a measure that has no better way
     rests = next(map(_rests, chosen_pairs), "")
-    unsaid = f"; no claim about {_count(rest, 'pair')}" if rest else ""
+    unsaid = f"; no claim about {count_noun(rest, 'pair')}" if rest else ""
     if chosen == order[0]:
         claims = [
             f"better than {_listed(worse)}{rests}" if worse else "",
@@ -214,7 +215,7 @@ def _leading(report: _Record, run: str, measure: str, places: int) -> str:
     """Return that the run is the best, alone or with others, and with what value."""
     values = {name: cell["value"] for name, cell in _cells_by(report, measure).items()}
     alike = list(values.values()).count(values[run]) - 1
-    shared = f" with {_count(alike, 'other')}" if alike else ""
+    shared = f" with {count_noun(alike, 'other')}" if alike else ""
     return (
         f"{run} is{shared} the {_extreme(report, measure)} of {len(report['runs']):,} runs by {measure},"
         f" {_value_with_interval(report, run, measure, places)}"
@@ -223,7 +224,7 @@ def _leading(report: _Record, run: str, measure: str, places: int) -> str:
 
 def _value_with_interval(report: _Record, run: str, measure: str, places: int) -> str:
     cell = _cells_by(report, measure)[run]
-    more = [_count(cell["queries"], "query", "queries")]
+    more = [count_noun(cell["queries"], "query")]
     if cell["low"] is not None and cell["high"] is not None:
         more.insert(0, f"{level_of(report)} interval {cell['low']:.{places}f} to {cell['high']:.{places}f}")
     value = "–" if cell["value"] is None else f"{cell['value']:.{places}f}"
@@ -249,16 +250,15 @@ def _missing_sentence(report: _Record, places: int) -> str:
     notes = []
     failed = sum(row["failed"] for row in report.get("spending") or ())
     if failed:
-        notes.append(f"{_count(failed, 'judgement')} failed and {'is' if failed == 1 else 'are'} missing")
+        notes.append(f"{count_noun(failed, 'judgement')} failed and {'is' if failed == 1 else 'are'} missing")
     lacking = {row["run"]: row["lacking"] for row in report.get("topics") or () if row.get("lacking")}
-    notes += [
-        f"{run} lacks {_count(number, 'judged query', 'judged queries')}" for run, number in lacking.items()
-    ][:_NAMED]
+    notes += [f"{run} lacks {count_noun(number, 'judged query')}" for run, number in lacking.items()][:_NAMED]
     cells = report.get("cells") or ()
     if len(report.get("runs") or ()) == 1 and cells:
         cell = cells[0]
         if cell.get("undefined"):
-            notes.append(f"{_count(cell['undefined'], 'query has', 'queries have')} no value")
+            has = "has" if cell["undefined"] == 1 else "have"
+            notes.append(f"{count_noun(cell['undefined'], 'query')} {has} no value")
         if cell.get("bounds") and None not in cell["bounds"]:
             low, high = cell["bounds"]
             notes.append(f"the mean is between {low:.{places}f} and {high:.{places}f} in any case")
@@ -296,7 +296,3 @@ def _listed(names: Sequence[str]) -> str:
     if len(names) > _NAMED:
         return f"{len(names):,} others"
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

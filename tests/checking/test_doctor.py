@@ -106,7 +106,7 @@ def test_what_is_sound_is_left_alone() -> None:
         (
             "q1 Q0 a 1 1 t\n",
             0,
-            "run:1: warning: at most 1 documents a query (the first: 'q1'); recall and coverage @2",
+            "run:1: warning: at most 1 document a query (the first: 'q1'); recall and coverage @2",
         ),
         ("q1 Q0 \x1b[31m 1 1 t\n", 1, "run:1: error: "),
     ],

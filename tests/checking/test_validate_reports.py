@@ -248,7 +248,7 @@ def test_what_can_be_repaired_in_reports(check: Checker) -> None:
     assert repairs == [
         "wrote the topic 1 as a text",
         "responses[0]: kept 2 of 4 citations, 4 positions as ids",
-        "responses[1]: kept 1 of 1 citations, 1 positions as ids",
+        "responses[1]: kept 1 of 1 citation, 1 position as ids",
     ]
     repaired, _ = fixed("report", report("report", references=None, **reply(["b"], ["a", "b"])))
     assert repaired["references"] == ["b", "a"]

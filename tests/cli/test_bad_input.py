@@ -191,7 +191,7 @@ def test_equal_judgements_are_one(score: Scorer) -> None:
 
 def test_no_query_in_common(score: Scorer) -> None:
     outcome = score(qrels=b"p1 n1 d1 1\n")
-    message = "run: none of its 2 queries is judged in qrels (1 queries, such as 'p1')"
+    message = "run: none of its 2 queries is judged in qrels (1 query, such as 'p1')"
     assert_refused(outcome, message, "; the run's queries are such as 'q1'")
     outcome = score(qrels=b"1 n1 d1 1\n2 n1 d1 1\n")
     assert_refused(outcome, "; but for letters in front, 'q1' would be '1'")

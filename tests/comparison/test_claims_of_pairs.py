@@ -86,7 +86,7 @@ class TestDetectable:
         """10 queries, most of them ties: promised with power .8, it was found in .054 of samples."""
         pair, comparison = compared([1.0] * differ + [0.0] * (10 - differ))
         assert (pair.detectable == pair.detectable) is is_reachable
-        remark = f"rr: no difference is detectable in 1 of 1 pairs: {differ} queries differ, 6 are needed"
+        remark = f"rr: no difference is detectable in 1 of 1 pair: {differ} queries differ, 6 are needed"
         assert (remark in map(str, comparison.remarks)) is not is_reachable
         if is_reachable:
             # The test alone would decide; the interval of so few differences includes 0.
@@ -183,7 +183,7 @@ def test_skewed_differences_are_said_to_be() -> None:
         plain = "higher" if pair.difference > 0 else "lower"
         assert pair.verdict == ("undecided" if is_skewed else plain)
         assert why(pair).startswith("differences are skewed") is is_skewed
-        remark = "differences are skewed in 1 of 1 pairs"
+        remark = "differences are skewed in 1 of 1 pair"
         assert any(remark in text for text in map(str, comparison.remarks)) is is_skewed
         assert not any(
             "--test t" in text or "cannot be small enough" in text for text in map(str, comparison.remarks)

@@ -175,7 +175,7 @@ def test_files_that_have_nothing_in_common_are_refused_and_few_labels_correct_no
 def test_failed_judgements_are_an_error_unless_said_otherwise(tmp_path: Path) -> None:
     failed = [{"query_id": "q9", "run_id": "a", "status": "error", "rubric": "crag"}]
     judged, gold = files(tmp_path, rows("a", LABELS) + failed, rows("a", LABELS))
-    assert "are missing" in command(judged, "--gold", gold, "-m", "crag_score", code=3).stderr
+    assert "is missing" in command(judged, "--gold", gold, "-m", "crag_score", code=3).stderr
     result = command(judged, "--gold", gold, "-m", "crag_score", "--on-missing", "skip", "--format", "json")
     assert json.loads(result.stdout)["results"][0]["queries"] == 4
 

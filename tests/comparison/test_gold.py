@@ -393,7 +393,7 @@ def test_labels_of_strange_queries_and_systems_are_reported(tmp_path: Path) -> N
         "-m",
         "crag_score",
     ]
-    assert "ours: 1 judgements that crag_score needs are missing" in run_checked(*words, code=3).stderr
+    assert "ours: 1 judgement that crag_score needs is missing" in run_checked(*words, code=3).stderr
     result = run_checked(*words, "--on-missing", "skip", "--details")
     assert "1 systems are not among the judged ones: nobody" in result.stderr
     assert "1 queries are not among the judged ones: nowhere" in result.stderr
@@ -580,7 +580,7 @@ def test_a_ranking_that_people_judged_in_part_is_no_label(tmp_path: Path) -> Non
     query = lines[0].split()[0]
     people.write_text("\n".join(line for line in lines if not line.startswith(f"{query} 0 d0")) + "\n")
     result = run_checked("compare", *runs, model, "--gold", people, "-m", "recall@6", "--format", "json")
-    assert "1 queries were labeled only in part" in result.stderr
+    assert "1 query was labeled only in part" in result.stderr
     assert json.loads(result.stdout)["pairs"][0]["labels"] == 49
 
 

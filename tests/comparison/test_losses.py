@@ -327,9 +327,7 @@ class TestRightAnswers:
         given["judgements"][5] |= {"label": "perfect"}
         losses = diagnose(**given)
         assert losses.shares["used"].most > losses.shares["used"].value
-        assert any(
-            "1 of the passages of 1 questions are unjudged" in str(remark) for remark in losses.remarks
-        )
+        assert any("1 of the passages of 1 question is unjudged" in str(remark) for remark in losses.remarks)
         given["judgements"][0] = {**given["judgements"][0], "status": "error"}
         del given["judgements"][0]["label"]
         with pytest.raises(MissingJudgements):

@@ -267,14 +267,14 @@ MISSING = [
         {"j": [*labels_of("ours", "perfect"), *labels_of("theirs", "perfect", QUERIES[:11])]},
         COMPARED,
         3,
-        ["theirs: 1 judgements", "1 absent"],
+        ["theirs: 1 judgement ", "1 absent"],
     ),
     Attempt(
         "the same on those queries that both have",
         {"j": [*labels_of("ours", "perfect"), *labels_of("theirs", "perfect", QUERIES[:11])]},
         f"{COMPARED} --on-missing skip",
         0,
-        ["1 judgements are missing, which could make a difference"],
+        ["1 judgement is missing, which could make a difference"],
         ["identical", "on every query"],
     ),
     Attempt(
@@ -358,7 +358,7 @@ NUGGETS = [
         },
         "compare j -m a_strict --on-missing skip",
         0,
-        [",lower by A,,,ours", "different nuggets in 1 queries"],
+        [",lower by A,,,ours", "different nuggets in 1 query"],
     ),
     Attempt(
         "equal by other nuggets is not identical",

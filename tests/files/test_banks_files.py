@@ -95,7 +95,7 @@ def test_a_bank_over_many_lines_is_read_whole(tmp_path: Path) -> None:
 def test_a_made_up_bank_has_questions_a_claim_and_a_question_within_another() -> None:
     banks = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl"))
     assert str(nuggets_without_reference(banks)) == (
-        "2 answers without a reference are left out, and with them 1 questions that have no other answer, as"
+        "2 answers without a reference are left out, and with them 1 question that has no other answer, as"
         " Auto-ARGUE does"
     )
     assert [nugget.text for nugget in banks if supported(nugget) is None] == ["Asked, never answered?"]
@@ -141,7 +141,7 @@ def test_the_older_form_is_of_the_query_in_the_name_of_its_file(tmp_path: Path) 
         ("it", 0),
     ]
     assert str(nuggets_without_reference(both)) == (
-        "2 answers without a reference are left out, and with them 1 questions that have no other answer, as"
+        "2 answers without a reference are left out, and with them 1 question that has no other answer, as"
         " Auto-ARGUE does"
     )
     assert "name the file nuggets_QUERY.json" in refused(record)

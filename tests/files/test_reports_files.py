@@ -138,17 +138,17 @@ def test_what_another_form_cannot_say_is_said() -> None:
     (line,) = write_reports([with_numbers], "rag26", remarks)
     assert json.loads(line)["answer"][0]["citations"] == ["b", "a"]
     assert json.loads(line)["references"] == ["b", "a"]
-    assert [*map(str, remarks)] == ["1 reports written as rag26 lose the confidences of citations"]
+    assert [*map(str, remarks)] == ["1 report written as rag26 loses the confidences of citations"]
     rag26 = {
         "metadata": {"run_id": "r", "narrative_id": 7, "run_desc": "BM25"},
         "references": ["a"],
         "answer": [{"text": "x", "citations": [0, 5]}],
     }
-    with pytest.warns(UserWarning, match="lose citations without a reference"):
+    with pytest.warns(UserWarning, match="loses citations without a reference"):
         (line,) = write_reports([Report(rag26, "rag26")], "report")
     assert json.loads(line)["metadata"] == {"run_id": "r", "run_desc": "BM25", "topic_id": "7"}
     assert json.loads(line)["responses"] == [{"text": "x", "citations": ["a"]}]
-    with pytest.warns(UserWarning, match="lose `run_desc`"):
+    with pytest.warns(UserWarning, match="loses `run_desc`"):
         (line,) = write_reports([Report(rag26, "rag26")], "rag25")
     assert json.loads(line)["answer"] == rag26["answer"]
     with pytest.raises(UsageError, match="expected one of report, rag26, rag25"):

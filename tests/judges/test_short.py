@@ -361,7 +361,7 @@ def test_another_language_has_no_error_rate(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         main, ["judge", "crag", answers, "--questions", questions, "--judge", "short"]
     )
-    assert "1 of 1 questions do not look English" in result.stderr
+    assert "1 of 1 question does not look English" in result.stderr
     assert "was wrong on" not in result.stderr
 
 

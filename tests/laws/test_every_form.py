@@ -253,7 +253,7 @@ def test_grades_are_not_taken_for_scores(tmp_path: Path) -> None:
         ("rr", RUN, BASE, "expected judgements of documents"),
         ("rr", QRELS, QRELS, "expected a run"),
         ("rr", 7, QRELS, "expected a run"),
-        ("rr", [ScoredDoc("zz", "a", 1.0)], QRELS, "none of its 1 queries is judged"),
+        ("rr", [ScoredDoc("zz", "a", 1.0)], QRELS, "none of its 1 query is judged"),
         ("rr", {}, QRELS, "run: is empty; expected documents and scores"),
         ("rr", {"7640": {}}, QRELS, "run: is empty; expected documents and scores"),
     ],

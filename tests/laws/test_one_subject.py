@@ -229,5 +229,5 @@ def test_a_remark_is_about_the_system_that_it_begins_with() -> None:
     ).score()
     for result in scores.results:
         assert [remark for remark in map(str, result.remarks) if "missing" in remark] == [
-            f"{result.run}: crag_score: 1 judgements are missing (1 error); from 0.0000 to 1.0000"
+            f"{result.run}: crag_score: 1 judgement is missing (1 error); from 0.0000 to 1.0000"
         ]

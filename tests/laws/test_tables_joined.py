@@ -120,7 +120,7 @@ MESSY: dict[str, tuple[Callable[[Rows], object], int, str]] = {  # the mess, que
         "2 of 24 questions have no gold",
     ),
     "absent": (lambda rows: rows.pop(5), 23, "answered 23 of 24 queries"),
-    "twice": (lambda rows: rows.append(dict(rows[2])), 24, "have several rows with the same answer"),
+    "twice": (lambda rows: rows.append(dict(rows[2])), 24, "has several rows with the same answer"),
     "differ": (lambda rows: rows.append(rows[2] | {"answer": "Oslo"}), 23, "rows with different answers"),
     "gaps": (lambda rows: rows[3].update(answer="nan"), 24, "judged by short"),
     "errors": (

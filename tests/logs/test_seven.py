@@ -146,7 +146,7 @@ def test_a_later_turn_is_told_by_what_was_said_before(tmp_path: Path) -> None:
     assert texts_of(log) == {QUESTIONS[query]: text for query, text in ANSWERS.items()}
     facts = {question.query_id: dict(question.facts) for question in log.questions}
     assert facts["a2"] == {"turn": "2"}
-    assert any("1 answers are later turns of a conversation" in remark for remark in map(str, log.remarks))
+    assert any("1 answer is later turns of a conversation" in remark for remark in map(str, log.remarks))
 
 
 def test_objects_over_several_lines_are_told_with_the_line_where_they_begin(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class TestDragun:
         assert support.bounds == pytest.approx((3 / 7 - weight, 3 / 7))
         assert contradiction.bounds == pytest.approx((4 / 21, 4 / 21 + weight))
         output = printed(str(judged), "--nuggets", self.RUBRIC, "-m", "dragun_support", "--bounds")
-        assert "1 judgements are missing (1 error); from 0.2381 to 0.4286" in output
+        assert "1 judgement is missing (1 error); from 0.2381 to 0.4286" in output
 
     @pytest.mark.parametrize(
         ("text", "says"),

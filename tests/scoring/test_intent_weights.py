@@ -162,7 +162,7 @@ def test_the_command_reads_a_table(folder: Path, form: str) -> None:
     (folder / "weights").write_text(FORMS[form])
     result = command("-m", "d_sharp@3", "--intent-weights", "weights")
     assert result.stdout.split() == ["d_sharp@3", "all", "0.5551"]
-    assert ("1 weights of weights are for unjudged nuggets" in result.stderr) == ("other" in FORMS[form])
+    assert ("1 weight of weights is for unjudged nuggets" in result.stderr) == ("other" in FORMS[form])
 
 
 def test_the_command_reads_the_importance_of_nuggets(folder: Path) -> None:
