@@ -341,10 +341,15 @@ def _as_files(given: Any, place: Path) -> list[Source]:
     return files
 
 
+_OF_READING = {"columns_of_table", "log_of_tool", "judged_by", "usual_measure"}
+
+
 def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: PageInputs) -> Report:
     """Return the report with a title, the texts of the questions, and slices."""
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
     whole["runs"] = ranked(whole["runs"], whole["measures"], whole)
+    # What may change the verdict first, how files were read last.
+    whole["remarks"] = sorted(whole["remarks"], key=lambda remark: remark.code in _OF_READING)
     if extra.questions is not None:
         texts = {query: question.text for query, question in _questions_by_id(extra).items()}
         ids = [
