@@ -52,25 +52,35 @@ if TYPE_CHECKING:
     from rageval.scoring.sources import read_qrels, read_run
     from rageval.verbs import compare, gate, judge, report
 
-_PACKAGES = (
-    *("autojudge", "building", "checking", "comparison", "datasets", "errors", "interop", "judges", "logs"),
-    *("measures", "parallel", "records", "spans", "testing", "track", "trajectories", "typing"),
-)
-_HOMES = {package: package for package in _PACKAGES} | {
-    "scoring.answers": "evaluate_answers read_judgements",
+_HOMES = {
+    "autojudge": "autojudge",
+    "building": "building",
+    "checking": "checking",
     "comparison": "comparison Comparison",
+    "datasets": "datasets",
     "errors": "errors InputError MeasureError RagevalError UsageError",
-    "scoring.evaluation": "Evaluator evaluate",
+    "interop": "interop",
+    "judges": "judges",
+    "logs": "logs",
     "measures": "measures alpha_ndcg coverage recall",
     "measures.assessment": "Assessment",
     "measures.base": "Measure measure",
     "measures.parsing": "parse_measure",
     "measures.ranking": "Ranking Share",
+    "parallel": "parallel",
+    "records": "records",
     "samples": "demo",
-    "scoring.scores": "Score Scores",
-    "scoring.sources": "read_qrels read_run",
+    "scoring.answers": "evaluate_answers read_judgements",
+    "scoring.evaluation": "Evaluator evaluate",
     "scoring.qrels": "Qrels",
     "scoring.runs": "Run",
+    "scoring.scores": "Score Scores",
+    "scoring.sources": "read_qrels read_run",
+    "spans": "spans",
+    "testing": "testing",
+    "track": "track",
+    "trajectories": "trajectories",
+    "typing": "typing",
     "verbs": "compare gate judge report",
 }
 
@@ -113,4 +123,4 @@ if not TYPE_CHECKING:  # a type checker is not to believe that every name is the
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_PACKAGES])
+    return sorted({*__all__, *" ".join(_HOMES.values()).split()})

@@ -447,7 +447,7 @@ def _list_scores(scores: Any) -> list[Scores]:
     if by_name is None:
         return results
     # A system is called what its scores stand under.
-    return [item.named(str(name)) for name, item in zip(by_name, results, strict=True)]
+    return [item.renamed_to(str(name)) for name, item in zip(by_name, results, strict=True)]
 
 
 class Judged(Displayed, list[dict[str, Any]]):

@@ -28,7 +28,7 @@ _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
 _GREEDY = "greedy is not the best ideal there"
 
 
-def _limits(parameters: Mapping[str, Any]) -> tuple[float, float]:
+def _ends_of_gains(parameters: Mapping[str, Any]) -> tuple[float, float]:
     """Return the ends of a sum of gains; ndeval does not divide it at every cut-off."""
     return 0.0, 1.0 if parameters["normalize"] == "independent" else math.inf
 
@@ -38,7 +38,7 @@ def _limits(parameters: Mapping[str, Any]) -> tuple[float, float]:
     intents=True,
     ties=ties.LOGARITHMIC_GAINS,
     bounds=bounds.ALPHA_DCG,
-    limits=_limits,
+    limits=_ends_of_gains,
     peers={"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
     typeset=r"$\alpha$-DCG",
     papers=("clarke2008novelty",),
@@ -146,7 +146,7 @@ def alpha_ndcg(
     intents=True,
     ties=ties.RECIPROCAL_GAINS,
     bounds=bounds.ERR_IA,
-    limits=_limits,
+    limits=_ends_of_gains,
     peers={"ir_measures": "ERR_IA", "ndeval": "ERR-IA"},
     typeset="ERR-IA",
     papers=("chapelle2009expected",),

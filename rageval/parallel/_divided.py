@@ -78,33 +78,33 @@ def _absolute_path(path: Any) -> Any:
 class Divided(RunSource):
     """A run that is read in parts where that is possible, and as ever where it is not."""
 
-    engine: Engine | None = None
+    workers: Engine | None = None
     smallest: int = SMALLEST
 
     @classmethod
-    def of(cls, source: RunSource, engine: Engine) -> RunSource:
+    def of(cls, source: RunSource, workers: Engine) -> RunSource:
         """Return the same run, for an engine; as it is, where there is no file to divide."""
         if source.path is None:
             return source
-        return cls(source.name, source.table, source.path, source.reading, source.dedup, engine=engine)
+        return cls(source.name, source.table, source.path, source.reading, source.dedup, workers=workers)
 
     def join(self, joining: Joining) -> Joined:
         """Join in parts, if parts can be put together.
 
-        Where one fails, the run is read in one piece, as without an engine: that tells which line is wrong,
+        Where one fails, the run is read in one piece, as without workers: that tells which line is wrong,
         or gathers scattered queries.
         """
-        if self.engine is None:
+        if self.workers is None:
             return super().join(joining)
         by, reason = _PARTS, None
         try:
-            parts = self.parts(self.engine)
+            parts = self.parts(self.workers)
             if len(parts) > 1:
                 by = _WORKERS
                 # Judgements travel, unless the workers see the memory of this process.
-                inherits = self.engine.inherits
+                inherits = self.workers.inherits
                 sent = joining if inherits else joining._replace(qrels=portable(joining.qrels))
-                pieces = [piece for _, piece in paired(parts, self.engine.results(piece_of, sent, parts))]
+                pieces = [piece for _, piece in paired(parts, self.workers.results(piece_of, sent, parts))]
                 return self._remember_join(joining.together(pieces))
         except Scattered:
             pass
@@ -114,16 +114,16 @@ class Divided(RunSource):
         joined.notes.read_here = reason
         return joined
 
-    def parts(self, engine: Engine) -> list[RunPart]:
+    def parts(self, workers: Engine) -> list[RunPart]:
         """Return the parts of the file; none if it is not a file, or one that cannot be cut."""
         path: Any = self.path
         if self.table is not None or not isinstance(path, str | os.PathLike):
             return []
         if not can_read_again(path):
             return []
-        if not engine.inherits:  # such a worker may stand in another folder
+        if not workers.inherits:  # such a worker may stand in another folder
             path = _absolute_path(path)
-        stretches = cut(path, self.reading, Grain(engine.width, self.smallest, _LARGEST))
+        stretches = cut(path, self.reading, Grain(workers.width, self.smallest, _LARGEST))
         return [RunPart(stretch, self.reading, self.dedup) for stretch in stretches]
 
 
@@ -132,7 +132,7 @@ def in_parts(source: RunSource, executor: Any) -> RunSource:
     return Divided.of(source, OnExecutor(executor))
 
 
-def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Iterator[Scores]:
+def scored(evaluator: Evaluator, runs: Iterable[RunLike], workers: Engine) -> Iterator[Scores]:
     """Score runs by the workers of an engine.
 
     Parameters
@@ -141,7 +141,7 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
         The measures and judgements.
     runs
         The runs. They are divided where they are fewer than workers.
-    engine
+    workers
         The workers.
 
     Yields
@@ -153,19 +153,19 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
     # A stream can be read once, and by nobody else.
     sources = [source.in_memory() if source.is_stream else source for source in sources]
     # Rows of a table are not sent, nor a measure that a worker does not know.
-    can_travel = engine.inherits or (
+    can_travel = workers.inherits or (
         all(source.table is None and source.path is not None for source in sources)
         and all(map(_is_known, evaluator.measures))
     )
-    if len(sources) < engine.width or not can_travel:
+    if len(sources) < workers.width or not can_travel:
         for source in sources:
-            yield evaluator.score(Divided.of(source, engine))
+            yield evaluator.score(Divided.of(source, workers))
     else:
         # A run that a worker cannot read is read here, which tells whether it can be.
         sent = sources
-        if not engine.inherits:
+        if not workers.inherits:
             sent = [replace(source, path=_absolute_path(source.path)) for source in sources]
-        for source, outcome in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
+        for source, outcome in paired(sources, workers.results(_scores_or_error, evaluator, sent)):
             if isinstance(outcome, Scores):
                 yield outcome
                 continue
@@ -184,8 +184,8 @@ def score_on_workers(
     `evaluate` is the method of an evaluator that scores one run.
     """
     evaluator: Evaluator = evaluate.__self__  # type: ignore[attr-defined]  # its method
-    with OnDask(cluster) if cluster is not None else processes(jobs) as engine:
-        yield from scored(evaluator, list(sources), engine)
+    with OnDask(cluster) if cluster is not None else processes(jobs) as workers:
+        yield from scored(evaluator, list(sources), workers)
 
 
 def _is_known(measure: AnyMeasure) -> bool:

@@ -367,7 +367,7 @@ class Scores(Displayed, Mapping[Any, Score]):
         kept = tuple(remarks)
         return replace(self, remarks_of=lambda _: kept)
 
-    def named(self, name: str) -> Scores:
+    def renamed_to(self, name: str) -> Scores:
         """Return the same scores under another name, by which their remarks know the run, too."""
 
         def renamed(remark: Remark) -> Remark:

@@ -68,7 +68,7 @@ QRELS = {
 
 
 def divided(path: Path, engine: Any, smallest: int = 1, **options: Any) -> Divided:
-    return Divided(path.name, None, path, engine=engine, smallest=smallest, **options)
+    return Divided(path.name, None, path, workers=engine, smallest=smallest, **options)
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: di
             spans = [_Span(path, *two, whole.stamp) for two in pairwise(ends)]
             return [RunPart(span, PLAIN, None) for span in spans]
 
-    split = evaluator.evaluate(Cut("run", None, path, engine=Here()))
+    split = evaluator.evaluate(Cut("run", None, path, workers=Here()))
     assert numbers(split) == numbers(evaluator.evaluate(path))
 
 

@@ -49,7 +49,7 @@ EVALUATOR = rageval.Evaluator(MEASURES, QRELS)
 
 
 def divided(path: Path, engine: Any) -> Divided:
-    return Divided(path.name, None, path, engine=engine, smallest=1)
+    return Divided(path.name, None, path, workers=engine, smallest=1)
 
 
 class Through(OnDask):

@@ -121,9 +121,12 @@ def test_verbs_call_runs_what_a_dict_calls_their_scores(tmp_path: Path) -> None:
         assert str(rageval.compare(given, baseline="good")) == str(expected)
         page = rageval.report(given, tmp_path / "page.html", runs=RUNS, qrels=QRELS, baseline="good")
         assert expected.signature in page.read_text(encoding="utf-8")
-    renamed = alone["good"].named("other")
+    renamed = alone["good"].renamed_to("other")
     assert (renamed.run, renamed.scores) == ("other", alone["good"].scores)
-    assert pickle.loads(pickle.dumps(alone["b<a>d"].named("x"))).remarks == alone["b<a>d"].named("x").remarks
+    assert (
+        pickle.loads(pickle.dumps(alone["b<a>d"].renamed_to("x"))).remarks
+        == alone["b<a>d"].renamed_to("x").remarks
+    )
 
 
 def test_a_report_of_a_comparison_shows_that_comparison(tmp_path: Path) -> None:
