@@ -81,7 +81,7 @@ def test_the_engines_on_the_page_if_they_are_installed(
         engine, end = shown["OnSpark"](context), context.stop
     try:
         results = list(shown["scored"](evaluator, [path] * 64, engine))
-        parts = evaluator.evaluate(Divided("run", None, path, engine=engine, smallest=1))
+        parts = evaluator.evaluate(Divided("run", None, path, workers=engine, smallest=1))
     finally:
         end()
     assert [numbers(scores) for scores in [*results, parts]] == [numbers(evaluator.evaluate(path))] * 65

@@ -68,7 +68,7 @@ def queries_of(stretches: Sequence[FilePart], reading: Reading = PLAIN) -> list[
 
 
 def divided(path: Path | File, engine: Any, **options: Any) -> Divided:
-    return Divided(Path(path).name, None, path, engine=engine, smallest=1, **options)
+    return Divided(Path(path).name, None, path, workers=engine, smallest=1, **options)
 
 
 def scored_in_parts(path: Path, width: int) -> tuple[list[Any], int]:

@@ -142,7 +142,7 @@ def test_a_span_fetches_its_range_and_no_more(server: Server) -> None:
 
 
 def test_parts_in_processes(server: Server, expected: list[list[float]]) -> None:
-    source = Divided("run", None, server.url("run"), engine=Forked(2), smallest=2**16)
+    source = Divided("run", None, server.url("run"), workers=Forked(2), smallest=2**16)
     assert values(EVALUATOR.evaluate(source)) == expected
     assert sum(length for _, length in server.asked) < 1.5 * len(RUN)
 
@@ -167,7 +167,7 @@ def test_a_file_that_changes_meanwhile_is_refused(server: Server, parts: bool) -
     server.changes = 1
     source: Any = server.url("run")
     if parts:
-        source = Divided("run", None, source, engine=Forked(2), smallest=2**16)
+        source = Divided("run", None, source, workers=Forked(2), smallest=2**16)
     with pytest.raises(FileChanged, match="changed while it was scored"):
         EVALUATOR.evaluate(source)
 
@@ -223,7 +223,7 @@ def test_parts_of_parquet_fetch_their_groups_of_rows_and_no_more(
     server: Server, expected: list[list[float]], tmp_path: Path
 ) -> None:
     content = server.files["/run.parquet"] = parquet_of(RUN, tmp_path / "run", row_group_size=3000)
-    source = Divided("run", None, server.url("run.parquet"), engine=Forked(3), smallest=1)
+    source = Divided("run", None, server.url("run.parquet"), workers=Forked(3), smallest=1)
     assert values(EVALUATOR.evaluate(source)) == expected
     stretches: Any = cut(server.url("run.parquet"), PLAIN, Grain(5, 1, 10**9))
     assert [stretch.end for stretch in stretches] == [6000, 12000, 18000, 24000, 30000]
@@ -245,7 +245,7 @@ def test_parts_of_zstandard_fetch_their_frames_and_no_more(
 ) -> None:
     size = 2**16
     content = server.files["/run.zst"] = seekable(RUN, range(size, len(RUN), size))
-    source = Divided("run", None, server.url("run.zst"), engine=Forked(3), smallest=1)
+    source = Divided("run", None, server.url("run.zst"), workers=Forked(3), smallest=1)
     assert values(EVALUATOR.evaluate(source)) == expected
     stretches: Any = cut(server.url("run.zst"), PLAIN, Grain(4, 1, 10**9))
     assert len(stretches) == 4
