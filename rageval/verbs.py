@@ -275,7 +275,7 @@ def gate(
         judged = judged_tables(tables, as_source(questions, "questions"), judge, rubric)
         candidate, questions = judged.rows, None
         measures = measures or judged.measures
-        system, *others = judged.systems
+        system, *others = judged.system_names
         before, judging, texts = "".join(others), judged.remarks, judged.material.questions
     if judge is None and qrels is None and are_tables(candidate):
         raise UsageError(

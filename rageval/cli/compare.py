@@ -172,8 +172,8 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     comparison = replace(comparison, remarks=unique([*comparison.remarks, *remarks]))
     if options.style in _FOR_PEOPLE:
         names = typed_names(options, inputs)
-        comparison = comparison.renamed(names)
-        every_remark = [remark.renamed(names) for remark in every_remark]
+        comparison = comparison.with_measures_called(names)
+        every_remark = [remark.with_measure_called(names) for remark in every_remark]
     if plot is not None:
         curves = subject.kind.curves(subject, results, settings) if subject.kind.curves is not None else []
         save(figure_of_comparison(comparison, results, options.size, curves), plot)

@@ -336,14 +336,14 @@ class Comparison(Displayed):
         result: _Result = self._cache[name]
         return result
 
-    def renamed(self, names: Mapping[str, str]) -> Comparison:
+    def with_measures_called(self, names: Mapping[str, str]) -> Comparison:
         """Return the comparison with other names of measures, for who typed them so."""
 
-        def called(item: Any) -> Any:
-            return replace(item, measure=names.get(item.measure, item.measure))
+        def called(value: Any) -> Any:
+            return replace(value, measure=names.get(value.measure, value.measure))
 
         def called_in(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
-            return tuple(remark.renamed(names) for remark in remarks)
+            return tuple(remark.with_measure_called(names) for remark in remarks)
 
         return replace(
             self,

@@ -78,10 +78,10 @@ class Remark:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.code}: {self}>"
 
-    def renamed(self, names: Mapping[str, str]) -> Remark:
+    def with_measure_called(self, names: Mapping[str, str]) -> Remark:
         """Return the remark with another name of the measure that it is about.
 
-        >>> print(Remark("lower_is_better", Scope(measure="hole@5")).renamed({"hole@5": "unj@5"}))
+        >>> print(Remark("lower_is_better", Scope(measure="hole@5")).with_measure_called({"hole@5": "unj@5"}))
         unj@5: lower is better
         """
         measure = self.about.measure

@@ -451,27 +451,27 @@ class Model(Protocol):
         ...
 
 
-def checked_model(model: Any, called: str) -> Model:
+def checked_model(given: Any, called: str) -> Model:
     """Return a model, which need not state an `endpoint`; refuse what cannot be asked, by what it is called.
 
     >>> checked_model(object(), "mine:x")
     Traceback (most recent call last):
     rageval.errors.UsageError: the judge mine:x: expected a `name` and a method `ask(request)`, found object
     """
-    if not isinstance(getattr(model, "name", None), str) or not callable(getattr(model, "ask", None)):
+    if not isinstance(getattr(given, "name", None), str) or not callable(getattr(given, "ask", None)):
         raise UsageError(
             f"the judge {visible(called)}: expected a `name` and a method `ask(request)`, found"
-            f" {type(model).__name__}"
+            f" {type(given).__name__}"
         )
-    if not hasattr(model, "endpoint"):
+    if not hasattr(given, "endpoint"):
         try:
-            model.endpoint = ""
+            given.endpoint = ""
         except AttributeError:
             raise UsageError(
-                f"the judge {visible(called)}: {type(model).__name__} has no `endpoint`, and takes none; add"
+                f"the judge {visible(called)}: {type(given).__name__} has no `endpoint`, and takes none; add"
                 ' endpoint = ""'
             ) from None
-    checked: Model = model
+    checked: Model = given
     return checked
 
 

@@ -50,7 +50,7 @@ class JudgedTables(NamedTuple):
     on_missing: Missing
 
     @property
-    def systems(self) -> list[str]:
+    def system_names(self) -> list[str]:
         """The one system of each table; `InputError` for a table of several."""
         return [
             only_system(source, names)

@@ -568,7 +568,7 @@ class _Parting:
         texts = tuple((doc, text) for doc, text in passages.items() if text)
         error = " ".join(row.missing.split())[:_REASON] or (NO_ANSWER if row.missing else "")
         text = "" if error else row.answer or ""
-        amounts: dict[str, Any] = {**row.spent}
+        fields: dict[str, Any] = {**row.spent}
         sentences: tuple[Sentence, ...] = (Sentence(text),)
         if row.cites:
             cites = {
@@ -585,7 +585,7 @@ class _Parting:
             row.question,
             repeat=row.repeat,
             error=error,
-        )._replace(**amounts)
+        )._replace(**fields)
 
     def _steps(self, row: Row, query: str) -> None:
         """Put away the steps of an agent; the last is its answer, if it gave one or failed to."""

@@ -244,12 +244,12 @@ def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
 
 def _amounts(cells: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return what columns say an answer cost: cost, seconds and tokens, by the names of these measures."""
-    amounts: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in names:
         amount = AMOUNT_COLUMNS.get(name.lower())
         if amount and _filled(cells.get(name)) is not None:
-            amounts.setdefault(amount, cells[name])
-    return amounts
+            fields.setdefault(amount, cells[name])
+    return fields
 
 
 def _filled(cell: Any) -> Any:

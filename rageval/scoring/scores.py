@@ -370,11 +370,11 @@ class Scores(Displayed, Mapping[Any, Score]):
     def renamed_to(self, name: str) -> Scores:
         """Return the same scores under another name, by which their remarks know the run, too."""
 
-        def renamed(remark: Remark) -> Remark:
+        def about_new_name(remark: Remark) -> Remark:
             systems = tuple(name if system == self.run else system for system in remark.about.systems)
             return replace(remark, about=replace(remark.about, systems=systems))
 
-        return replace(self, run=name, remarks_of=lambda _: map(renamed, self.remarks))
+        return replace(self, run=name, remarks_of=lambda _: map(about_new_name, self.remarks))
 
     @property
     def judged(self) -> int:

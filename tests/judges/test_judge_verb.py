@@ -167,11 +167,11 @@ def test_a_model_needs_a_name_and_a_method_and_no_endpoint(
         return list(rageval.judge("crag", answers, judge, questions=gold, store=store, quiet=True, price=0))
 
     assert [row["judge"].partition("@")[0] for row in judged(Bare())] == ["mine:bare"]
-    for made, message in (
+    for maker, message in (
         (lambda name: 1 / 0, "the plug-in 'mine' cannot make the model 'x' .ZeroDivisionError"),
         (lambda name: "text", "the judge mine:x: expected a `name` and a method `ask.request.`, found str"),
     ):
-        monkeypatch.setattr("rageval.judges.models.plugin", lambda group, name, made=made: made)
+        monkeypatch.setattr("rageval.judges.models.plugin", lambda group, name, maker=maker: maker)
         with pytest.raises(UsageError, match=message):
             judged("mine:x")
     monkeypatch.setattr("rageval.judges.models.plugin", lambda group, name: lambda name: Bare())

@@ -90,7 +90,7 @@ LEFT = {
     **{"cli": 126, "files": 55, "track": 16, "measures": 29, "judges": 14, "names.py": 13, "logs": 12},
     **{"pytest_plugin.py": 4, "pytest_gates.py": 8, "errors.py": 6, "building": 4, "datasets": 4},
     "kernel.py": 3,
-    **{"__init__.py": 2, "precommit.py": 2, "published": 2, "statistics": 1, "subjects.py": 4},
+    **{"precommit.py": 2, "published": 2, "statistics": 1, "subjects.py": 4},
     **{"interop.py": 1, "table.py": 1},
 }
 
