@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 import warnings
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+_ASKING = threading.Lock()
 HEAVY = (
     *("numpy", "scipy.stats", "scipy.optimize", "jinja2", "pandas", "ir_measures", "xml.etree.ElementTree"),
     *("rageval.testing", "rageval.parallel", "rageval.spans", "rageval.building", "rageval.datasets"),
@@ -40,10 +42,11 @@ def run_python(
         return subprocess.run(
             command, cwd=folder, env=dict(environment), capture_output=True, text=True, timeout=timeout
         )
-    server = _server()
-    assert server.stdin is not None
-    assert server.stdout is not None
-    with tempfile.TemporaryDirectory() as streams:
+    # One job at a time: the server answers in turn, and says of no answer whose it is.
+    with _ASKING, tempfile.TemporaryDirectory() as streams:
+        server = _server()
+        assert server.stdin is not None
+        assert server.stdout is not None
         job = {"words": [*words], "folder": str(folder), "environment": {**environment}, "streams": streams}
         print(json.dumps(job | {"timeout": int(timeout)}), file=server.stdin, flush=True)
         code = int(server.stdout.readline())

@@ -15,10 +15,10 @@ SECTIONS = {
     "Score answers": ("evaluate_answers", "read_judgements"),
     "Example data": ("demo",),
     "Score agents": ("trajectories.*",),
-    "Scores": ("Scores", "scoring.scores.ScoresTable", "scoring.scores.Score"),
+    "Scores": ("Scores", "scoring.scores.ScoresTable", "Score"),
     "Measures": ("parse_measure", "measure", "Measure"),
     "What a measure sees": (
-        *("Ranking", "measures.ranking.Hit", "Topic", "Share"),
+        *("Ranking", "measures.ranking.Hit", "Share"),
         *("Assessment", "measures.assessment.Judgement"),
     ),
     "Compare and report": ("compare", "gate", "report", "comparison.*"),
@@ -35,11 +35,11 @@ SECTIONS = {
     "Use in ir_measures": ("interop.install",),
     "Use in Auto-Judge": ("autojudge.RubricJudge",),
     "Types": ("typing",),
-    "Errors": ("RagevalError", "InputError", "NothingJudged", "MeasureError", "errors"),
+    "Errors": ("RagevalError", "InputError", "UsageError", "MeasureError", "errors"),
 }
 WHOLE = ("typing", "errors")  # one page for all of the module
 MEMBERS = {
-    "rageval.errors": ":members:\n   :exclude-members: RagevalError, InputError, NothingJudged, MeasureError",
+    "rageval.errors": ":members:\n   :exclude-members: RagevalError, InputError, UsageError, MeasureError",
     "rageval.Qrels": ":members: from_dict, from_records, from_pandas, query_ids, nuggets_listed, has_nuggets",
     "rageval.scoring.scores.ScoresTable": ":members:\n   :exclude-members: remarks",
 }

@@ -299,13 +299,12 @@ class _Parting:
         if not self._texts and not self._has_ranking and not self._has_search:
             tools = sorted(reading.tools)[:_LISTED]
             remarks.append(Remark("no_searches", facts={"tools": tools}) if tools else Remark("no_passages"))
-        for code, count in (
-            ("passages_without_id", self._made_ids),
-            ("passages_of_one_id", self._other_texts),
-            ("other_rankings", self._other_rankings),
-        ):
-            if count:
-                remarks.append(Remark(code, facts={"number": count}))
+        if self._made_ids:
+            remarks.append(Remark("passages_without_id", facts={"number": self._made_ids}))
+        if self._other_texts:
+            remarks.append(Remark("passages_of_one_id", facts={"number": self._other_texts}))
+        if self._other_rankings:
+            remarks.append(Remark("other_rankings", facts={"number": self._other_rankings}))
         left_out = {why: count for why, count in sorted(reading.left_out.items()) if count}
         output.finish(reading.version, remarks, left_out)
 

@@ -162,9 +162,14 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     }
     about = Scope(file=name_of(source))
     remarks = [Remark("columns_of_table", about, facts)]
-    for code, are_same in (("rows_twice_in_table", True), ("answers_differ_in_table", False)):
-        if queries := [group.shown for group in doubled.values() if group.are_same is are_same]:
-            remarks.append(Remark(code, about, _counted(queries)))
+    same, different = (
+        [group.shown for group in doubled.values() if group.are_same is are_same]
+        for are_same in (True, False)
+    )
+    if same:
+        remarks.append(Remark("rows_twice_in_table", about, _counted(same)))
+    if different:
+        remarks.append(Remark("answers_differ_in_table", about, _counted(different)))
     if errors:
         remarks.append(Remark("error_messages_in_table", about, _counted(errors)))
     return log, remarks

@@ -90,7 +90,7 @@ def test_from_questions_to_a_collection_on_which_two_retrievers_are_compared(ser
     compared = command("compare", *runs, "--format", "json")
     assert compared.code == 0
     (difference,) = json.loads(compared.out)["pairs"]
-    assert -difference["difference"] == pytest.approx(1.0 - values["half.trec", "coverage@20"], abs=1e-4)
+    assert difference["difference"] == pytest.approx(1.0 - values["half.trec", "coverage@20"], abs=1e-4)
     reported = command("report", *runs, "--nuggets", "c/nuggets.jsonl", "-o", "report.html")
     assert (reported.code, "wrote report.html" in reported.err) == (0, True)
     page = Path("report.html").read_text(encoding="utf-8")

@@ -155,7 +155,7 @@ def test_a_measure_that_is_undefined_everywhere_is_nan(judged: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("style", OF_COMPARE)
 def test_compare_counts_undefined_queries_of_both_systems(judged: str, style: str) -> None:
-    result = command("compare", judged, "-m", "v_strict,a_strict", "--format", style)
+    result = command("compare", judged, "-m", "v_strict,a_strict", "--format", style, "--details")
     assert result.stderr.count(REMARK) == 2
     if style in SHEETS:
         first, second = csv.DictReader(io.StringIO(result.stdout), delimiter=SHEETS[style])
