@@ -36,9 +36,8 @@ if TYPE_CHECKING:
         trajectories,
         typing,
     )
-    from rageval.comparison import Comparison
     from rageval.errors import InputError, MeasureError, RagevalError, UsageError
-    from rageval.measures import alpha_ndcg, coverage, recall
+    from rageval.measures import alpha_ndcg, coverage, ndcg, recall
     from rageval.measures.assessment import Assessment
     from rageval.measures.base import Measure, measure
     from rageval.measures.parsing import parse_measure
@@ -56,13 +55,13 @@ _HOMES = {
     "autojudge": "autojudge",
     "building": "building",
     "checking": "checking",
-    "comparison": "comparison Comparison",
+    "comparison": "comparison",
     "datasets": "datasets",
     "errors": "errors InputError MeasureError RagevalError UsageError",
     "interop": "interop",
     "judges": "judges",
     "logs": "logs",
-    "measures": "measures alpha_ndcg coverage recall",
+    "measures": "measures alpha_ndcg coverage ndcg recall",
     "measures.assessment": "Assessment",
     "measures.base": "Measure measure",
     "measures.parsing": "parse_measure",
@@ -86,7 +85,6 @@ _HOMES = {
 
 __all__ = [  # written out, so that type checkers and editors know the names
     "Assessment",
-    "Comparison",
     "Evaluator",
     "InputError",
     "Measure",
@@ -109,6 +107,7 @@ __all__ = [  # written out, so that type checkers and editors know the names
     "gate",
     "judge",
     "measure",
+    "ndcg",
     "parse_measure",
     "read_judgements",
     "read_qrels",

@@ -21,7 +21,6 @@ from rageval.measures import builtin
 
 PROMISED = [
     "Assessment",
-    "Comparison",
     "Evaluator",
     "InputError",
     "Measure",
@@ -44,6 +43,7 @@ PROMISED = [
     "gate",
     "judge",
     "measure",
+    "ndcg",
     "parse_measure",
     "read_judgements",
     "read_qrels",
