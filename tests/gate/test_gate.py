@@ -248,8 +248,10 @@ def test_questions_that_are_gone_new_or_relisted_are_missing() -> None:
             number,
             200 - number,
         )
-        gone = "1 question of the baseline is gone" if number == 1 else "4 questions of the baseline are gone"
-        assert any(gone in str(remark) for remark in report.remarks)
+        sentence = (
+            "1 question of the baseline is gone" if number == 1 else "4 questions of the baseline are gone"
+        )
+        assert any(sentence in str(remark) for remark in report.remarks)
         assert gate_values(flat[:-number], flat, margin=0.001).verdict == "inconclusive"
     with pytest.raises(MissingJudgements, match=r"missing in 5 of 200 questions, more than 2%: 5 are gone"):
         gate_values(flat[:-5], flat, margin=0.1)
