@@ -94,7 +94,6 @@ class LogOutput(Protocol):
     @property
     def has_steps(self) -> bool:
         """Whether there are steps of agents."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

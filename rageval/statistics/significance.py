@@ -220,7 +220,7 @@ class _Reached:
             is_mid[part] = unit_counts[part] - (columns != 0).sum(axis=0) >= _TIES
             wins = (columns * np.sign(columns.sum(axis=0)) > 0).sum(axis=0)
             floor[part] = np.where(is_mid[part], np.minimum(2.0 ** (1 - wins), 1.0), 0.0)
-        # A sum of the same numbers in another order counts as equal. Every sum is as far as 0.
+        # A sum of the same numbers in another order counts as equal. Of a sum of 0 every draw is as far off.
         slack = _SLACK * size
         return cls(total - slack, total + slack, is_mid & (total > slack), floor)
 

@@ -47,7 +47,13 @@ class Studentized(NamedTuple):
 
 
 class Resamples:
-    """The statistic of each column in each resample: drawn once for p, intervals and the family of all."""
+    """The statistic of each column in each resample: drawn once for p, intervals and the family of all.
+
+    >>> one = Sample(tuple("abcdef"), np.array([[1.0], [2.0], [2.0], [3.0], [4.0], [6.0]]), np.arange(6))
+    >>> estimate = Resamples(one, 0.9, 1000, 0).alone()
+    >>> bool(estimate.low[0] > 0), bool(estimate.p[0] < 0.1)
+    (True, True)
+    """
 
     def __init__(
         self,
@@ -195,14 +201,3 @@ class Resamples:
                 far = np.where(np.abs(gap) <= tiny, 0.0, np.sign(gap) * np.inf)
                 statistics = np.where(is_alike, far, statistics)
         return statistics
-
-
-def studentized(columns: Sample, level: float, resamples: int, seed: int) -> Studentized:
-    """Return the interval and p of the mean of each column.
-
-    >>> one = Sample(tuple("abcdef"), np.array([[1.0], [2.0], [2.0], [3.0], [4.0], [6.0]]), np.arange(6))
-    >>> estimate = studentized(one, 0.9, 1000, 0)
-    >>> bool(estimate.low[0] > 0), bool(estimate.p[0] < 0.1)
-    (True, True)
-    """
-    return Resamples(columns, level, resamples, seed).alone()

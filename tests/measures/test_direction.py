@@ -969,7 +969,8 @@ NAN = float("nan")
         ({"a": [NAN, NAN], "b": [NAN, NAN]}, [], "a"),
         ({"a": [NAN, NAN], "b": [0.5, 0.5], "c": [0.5, 0.4]}, ["b"], "b"),
         ({"a": [0.0, 0.0], "b": [0.5, 0.5], "c": [0.5, 0.4]}, ["b"], "b"),
-        ({"a": [0.0, 0.0], "b": [0.5, 0.5]}, ["b"], "a"),  # of two runs the first
+        ({"a": [NAN, NAN], "b": [0.5, 0.5]}, ["b"], "a"),  # of two runs the first
+        ({"a": [0.0, 0.0], "b": [0.5, 0.5]}, ["b"], "a"),
         ({"a": [0.0, 0.0], "b": [0.0, 0.0]}, [], "a"),
     ],
 )
@@ -990,7 +991,9 @@ def test_a_run_that_failed_is_not_the_best_though_it_has_no_fault() -> None:
         ("full", "recall@2"),
         ("full", "hole@2"),
     }
-    assert {(pair.verdict, pair.better_run) for pair in comparison.pairs} == {("refused", None)}
+    assert {(pair.run, pair.other, pair.verdict, pair.better_run) for pair in comparison.pairs} == {
+        ("full", "lost", "refused", None)
+    }
 
 
 def test_a_run_is_not_the_best_for_the_queries_that_it_lacks() -> None:
@@ -999,7 +1002,7 @@ def test_a_run_is_not_the_best_for_the_queries_that_it_lacks() -> None:
     runs = {"lazy": {"q0": {"z": 2.0, "x": 1.0}}, "busy": {query: {"a": 2.0, "x": 1.0} for query in qrels}}
     comparison = compare_runs("hole@2", runs, qrels)
     assert [cell.run for cell in comparison.cells if cell.is_best] == ["busy"]
-    assert {pair.better_run for pair in comparison.pairs} == {None}
+    assert {(pair.run, pair.other, pair.better_run) for pair in comparison.pairs} == {("busy", "lazy", None)}
 
 
 def test_answers_of_zero_are_better_than_those_below() -> None:

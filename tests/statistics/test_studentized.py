@@ -17,7 +17,7 @@ from rageval.comparison.difference_tests import (
 from rageval.comparison.results import Settings
 from rageval.statistics.bootstrap import draws
 from rageval.statistics.samples import Float, Sample
-from rageval.statistics.studentized import Resamples, studentized
+from rageval.statistics.studentized import Resamples
 
 RESAMPLES = 199
 
@@ -61,7 +61,7 @@ def written_out(sample: Sample, column: int, level: float) -> tuple[float, float
 def test_it_is_what_is_written() -> None:
     for seed in range(30):
         sample = sample_of(np.random.default_rng(seed))
-        ours = studentized(sample, 0.9, RESAMPLES, 7)
+        ours = Resamples(sample, 0.9, RESAMPLES, 7).alone()
         for column in range(2):
             theirs = written_out(sample, column, 0.9)
             assert (ours.low[column], ours.high[column], ours.p[column]) == pytest.approx(theirs)
@@ -72,7 +72,7 @@ def test_p_is_small_where_the_interval_leaves_zero() -> None:
     for seed in range(200):
         sample = sample_of(np.random.default_rng(seed), 1)
         for level in (0.8, 0.95):
-            low, high, p, _ = (values[0] for values in studentized(sample, level, 999, seed))
+            low, high, p, _ = (values[0] for values in Resamples(sample, level, 999, seed).alone())
             leaves, won = not low <= 0 <= high, int((sample.sums() > 0).sum())
             sides.add(leaves)
             # Where few gain, resampling may be sure, and p is not small.
@@ -115,7 +115,7 @@ def test_a_few_wins_are_no_proof_whatever_resampling_gives() -> None:
     values = np.zeros((50, 1))
     values[:4, 0] = 0.8, 0.9, 0.9, 1.0
     columns = Sample(tuple(map(str, range(50))), values, np.arange(50))
-    assert studentized(columns, 0.95, 4000, 0).p[0] == 1 / 8
+    assert Resamples(columns, 0.95, 4000, 0).alone().p[0] == 1 / 8
 
 
 def verdicts(values: Float) -> float:
